@@ -5,6 +5,7 @@
 
 #include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
+#include "client/cli/job_reference.h"
 #include "engine/base/env.h"
 #include "engine/base/sha256.h"
 #include "engine/base/status_macros.h"
@@ -28,6 +29,13 @@ absl::Status LocalError(absl::string_view message) {
 }  // namespace
 
 bool IsLocalFileError(const absl::Status& status) { return status.GetPayload(kLocalFile).has_value(); }
+
+absl::StatusOr<std::string> FolderNameOf(const v1::Job& job) {
+  const std::string id = JobId(job.name());
+  if (!id.empty() && id[0] != '.' && id.find('/') == std::string::npos) return id;
+  return absl::InvalidArgumentError(absl::StrCat("cannot create a folder for the job \"", id,
+                                                 "\": the id is not a file name; report this fault"));
+}
 
 absl::StatusOr<std::string> ArtifactPath(const std::string& folder, const std::string& artifact) {
   const std::filesystem::path name(artifact);

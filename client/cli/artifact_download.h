@@ -10,6 +10,10 @@
 
 namespace tandem::cli {
 
+// Returns the job's id, as the name of a folder for the job's files. INVALID_ARGUMENT if the daemon's id
+// leads out of a folder.
+absl::StatusOr<std::string> FolderNameOf(const v1::Job& job);
+
 // Returns the artifact's path in a folder. INVALID_ARGUMENT if its name leads out of the folder.
 absl::StatusOr<std::string> ArtifactPath(const std::string& folder, const std::string& artifact);
 

@@ -18,7 +18,7 @@ class DownloadTest : public AppFixture {
  protected:
   DownloadTest() {
     daemon_.get_job = [this](const v1::GetJobRequest&, v1::Job* job) {
-      *job = Job("jobs/lenet-1", v1::JOB_STATE_SUCCEEDED);
+      *job = Job(job_, v1::JOB_STATE_SUCCEEDED);
       *job->add_artifacts() = artifact_;
       return grpc::Status::OK;
     };
@@ -40,6 +40,7 @@ class DownloadTest : public AppFixture {
     artifact_.set_sha256("7a0deaf564db6d9fae44c57b6e288e34c9ab876b146e0a60681d7fafbb39faa7");
   }
 
+  std::string job_ = "jobs/lenet-1";
   std::string content_ = "hello tandem";
   v1::Artifact artifact_;
   // The daemon's size of the file. 0: the size of the content.
@@ -125,6 +126,10 @@ TEST_F(DownloadTest, NamesCannotLeadOutOfTheFolder) {
     EXPECT_THAT(terminal_.err(), HasSubstr("leads out of the folder"));
   }
   EXPECT_TRUE(std::filesystem::is_empty(folder_));
+  artifact_.set_name("model.safetensors");
+  job_ = "jobs/../outside";
+  EXPECT_EQ(Run({"download", "lenet-1"}), 2);
+  EXPECT_THAT(terminal_.err(), HasSubstr("cannot create a folder for the job \"../outside\""));
 }
 
 TEST_F(DownloadTest, UnknownFilesAndFoldersThatCannotBe) {

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "client/cli/job_reference.h"
+#include "client/cli/artifact_download.h"
 #include "client/cli/stream_notes.h"
 #include "client/lib/tensorboard_file.h"
 
@@ -29,12 +29,9 @@ class UntilComplete : public StreamNotes {
 
 absl::StatusOr<std::string> MirrorJob(Session& session, client::Client& client, const v1::Job& job,
                                       const std::string& folder) {
-  const std::string id = JobId(job.name());
-  if (id.empty() || id[0] == '.' || id.find('/') != std::string::npos) {
-    return absl::InvalidArgumentError(absl::StrCat("cannot create a folder for the job \"", id,
-                                                   "\": the id is not a file name; report this fault"));
-  }
-  const std::filesystem::path own = std::filesystem::path(folder) / id;
+  const absl::StatusOr<std::string> id = FolderNameOf(job);
+  if (!id.ok()) return id.status();
+  const std::filesystem::path own = std::filesystem::path(folder) / *id;
   std::error_code error;
   std::filesystem::create_directories(own, error);
   if (error) {

@@ -14,7 +14,8 @@ namespace tandem {
 
 absl::StatusOr<bool> FileReader::Open() {
   if (fd_.valid()) return true;
-  fd_ = UniqueFd(open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  // A worker may have left a pipe in a file's place.
+  fd_ = UniqueFd(open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (fd_.valid()) return true;
   if (errno == ENOENT) return false;
   return absl::InternalError(absl::StrCat("cannot open ", path_, ": ", strerror(errno)));

@@ -80,7 +80,7 @@ absl::StatusOr<std::unique_ptr<ProcessGroup>> StartWorker(const ProcessGroup::Co
                                                           const WorkerLock& lock) {
   const UniqueFd nothing(open("/dev/null", O_RDONLY | O_CLOEXEC));
   if (!nothing.valid()) return absl::ErrnoToStatus(errno, "cannot start a worker: cannot open /dev/null");
-  const UniqueFd log(open(log_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
+  const UniqueFd log(open(log_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!log.valid()) {
     return absl::ErrnoToStatus(errno, absl::StrCat("cannot start a worker: cannot open its log ", log_path));
   }

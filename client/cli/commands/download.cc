@@ -94,14 +94,15 @@ int RunDownload(Session& session, const DownloadOptions& options) {
   }
   const absl::StatusOr<std::vector<v1::Artifact>> artifacts = Choose(*job, options.artifacts);
   if (!artifacts.ok()) return session.Fail(artifacts.status());
-  const std::string folder = options.folder.empty() ? JobId(job->name()) : options.folder;
+  const absl::StatusOr<std::string> folder = options.folder.empty() ? FolderNameOf(*job) : options.folder;
+  if (!folder.ok()) return session.Fail(folder.status());
   struct Target {
     std::string path;
     bool there;
   };
   std::vector<Target> targets;
   for (const v1::Artifact& artifact : *artifacts) {
-    const absl::StatusOr<std::string> path = ArtifactPath(folder, artifact.name());
+    const absl::StatusOr<std::string> path = ArtifactPath(*folder, artifact.name());
     if (!path.ok()) return session.Fail(path.status());
     targets.push_back({*path, IsDownloaded(*path, artifact)});
     // The path may be the submitted job file. If this user cannot see the path, writing fails too, with a

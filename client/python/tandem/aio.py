@@ -1,4 +1,4 @@
-"""The client for asyncio: the same names, to be awaited. What blocks runs on threads of the loop's executor.
+"""The client for asyncio: the same names but Job.plot, to be awaited. Blocking work runs on threads of the loop's executor.
 
     client = tandem.aio.connect()
     job = await client.submit("job.yaml")
@@ -7,7 +7,8 @@
 """
 
 import asyncio
-from typing import Any, AsyncIterator, Dict, Iterator, List, Mapping, Optional, TypeVar
+import pathlib
+from typing import Any, AsyncIterator, Awaitable, Dict, Iterator, List, Mapping, Optional, TypeVar, Union
 
 import grpc.aio  # type: ignore[import]
 import numpy
@@ -18,7 +19,7 @@ from tandem.calls import AsyncCalls
 from tandem.client import JobLike
 from tandem.events import Epoch, Event
 from tandem.job import Classes
-from tandem.v1 import dataset_pb2, job_pb2
+from tandem.v1 import daemon_service_pb2, dataset_pb2, device_pb2, job_pb2
 
 Item = TypeVar("Item")
 
@@ -37,6 +38,10 @@ class Job:
 
     async def get(self) -> job_pb2.Job:
         return await asyncio.to_thread(self._job.get)
+
+    @property
+    def state(self) -> Awaitable[str]:
+        return asyncio.to_thread(lambda: self._job.state)
 
     async def events(self, after: int = 0) -> AsyncIterator[Event]:
         events = self._job.events(after)
@@ -75,6 +80,9 @@ class Job:
     async def read(self, artifact: str = tandem.job.MODEL) -> bytes:
         return await asyncio.to_thread(self._job.read, artifact)
 
+    async def download(self, to: "Union[str, pathlib.Path]", artifact: str = tandem.job.MODEL) -> pathlib.Path:
+        return await asyncio.to_thread(self._job.download, to, artifact)
+
     async def model(self, artifact: str = tandem.job.MODEL) -> "Dict[str, numpy.ndarray[Any, Any]]":
         return await asyncio.to_thread(self._job.model, artifact)
 
@@ -90,6 +98,9 @@ class Job:
     async def history(self) -> Any:
         return await asyncio.to_thread(self._job.history)
 
+    async def columns(self) -> tandem.job.History:
+        return await asyncio.to_thread(self._job.columns)
+
 
 class Datasets:
     """As tandem.Datasets."""
@@ -99,6 +110,10 @@ class Datasets:
 
     async def add(self, name: str, path: Any, **options: Any) -> dataset_pb2.Dataset:
         return await asyncio.to_thread(self._datasets.add, name, path, **options)
+
+    async def list(self) -> AsyncIterator[dataset_pb2.Dataset]:
+        async for dataset in _each(self._datasets.list()):
+            yield dataset
 
     async def get(self, name: str) -> dataset_pb2.Dataset:
         return await asyncio.to_thread(self._datasets.get, name)
@@ -147,6 +162,19 @@ class Client:
 
     async def job(self, name: str) -> Job:
         return Job(await asyncio.to_thread(self._client.job, name))
+
+    async def jobs(self) -> AsyncIterator[Job]:
+        async for job in _each(self._client.jobs()):
+            yield Job(job)
+
+    async def daemon(self) -> daemon_service_pb2.Daemon:
+        return await asyncio.to_thread(self._client.daemon)
+
+    async def devices(self) -> List[device_pb2.Device]:
+        return await asyncio.to_thread(self._client.devices)
+
+    async def partitions(self) -> List[device_pb2.ClusterPartition]:
+        return await asyncio.to_thread(self._client.partitions)
 
 
 async def _each(items: Iterator[Item]) -> AsyncIterator[Item]:

@@ -396,11 +396,26 @@ def check_every_method(client: tandem.Client) -> None:
     assert sum(len(file.services_by_name) for file in FILES) == len(client.calls.__dict__)
 
 
+def check_names_of_asyncio() -> None:
+    """The asyncio client has every name of the blocking client. A plot needs no waiting: its columns do."""
+    for blocking, awaited in ((tandem.Client, tandem.aio.Client), (tandem.Job, tandem.aio.Job), (tandem.Datasets, tandem.aio.Datasets)):
+        missing = {name for name in dir(blocking) if not name.startswith("_") and not hasattr(awaited, name)} - {"plot"}
+        assert not missing, (awaited, missing)
+
+
 async def check_asyncio(name: str) -> None:
     async with tandem.aio.connect() as client:
         job = await client.submit(SCRATCH / "job.yaml")
         numbers = [epoch.number async for epoch in job.follow()]
         assert numbers == [1, 2, 3], numbers
+        assert await job.state == "succeeded"
+        assert len((await job.columns())["loss"]) == 3
+        assert (await job.download(SCRATCH / "aio.safetensors")).read_bytes() == await job.read()
+        assert job.name in [one.name async for one in client.jobs()]
+        with tandem.connect() as blocking:
+            assert [one.name async for one in client.datasets.list()] == [one.name for one in blocking.datasets.list()]
+        assert (await client.devices())[0].name == "devices/cpu:0"
+        assert (await client.daemon()).version and await client.partitions() == []
         assert sorted(await job.model()) == sorted(await (await client.job(name)).model())
         told = await client.calls.jobs.get_job(job_service_pb2.GetJobRequest(name=name))
         assert told.name == name
@@ -430,5 +445,6 @@ with tandem.connect() as the_client:
     check_partitions(the_client)
     check_datasets(the_client)
     check_every_method(the_client)
+    check_names_of_asyncio()
     asyncio.run(check_asyncio(the_job.name))
 print("all is right")
