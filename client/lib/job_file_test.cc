@@ -209,7 +209,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "`label_smoothing`?"},
         BadCase{"training: {optimizer: {sgd: {momentum: 0.9}}}",
                 "job.yaml:1:30: training.optimizer.sgd.momentum: unknown field; `momentum`, `nesterov`, "
-                "`rmsprop` have it; known here: learning_rate, weight_decay"},
+                "`rmsprop`, `muon` have it; known here: learning_rate, weight_decay"},
         BadCase{"training: {loss: {mse: {x: 1}}}",
                 "job.yaml:1:25: training.loss.mse.x: unknown field; nothing can be set here"},
         BadCase{"name: a\nname: b\n", "job.yaml:2:1: name: given twice"},
