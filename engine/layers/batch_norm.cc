@@ -54,6 +54,8 @@ class BatchNormLayerKind final : public OneInputLayerKind {
     const bool syncs = context.training && norm.sync();
     if (syncs && context.batch.fault != nullptr) return FieldError("batch_norm.sync", context.batch.fault);
     const bool is_whole = !syncs || context.batch.share == 1;
+    // Replicas without samples synchronise too, so the share does not matter here.
+    const bool joins = syncs && context.batch.replicas > 1;
     if (context.training && is_whole && batch.elements() == batch[1]) {
       return FieldError(
           "batch_norm",
@@ -66,7 +68,7 @@ class BatchNormLayerKind final : public OneInputLayerKind {
     inputs.push_back(AddStatistic(context, layer.name(), "running_mean", channels, 0));
     inputs.push_back(AddStatistic(context, layer.name(), "running_var", channels, 1));
     ValueId output = kNoValue;
-    if (!is_whole) {
+    if (joins) {
       TANDEM_ASSIGN_OR_RETURN(output, BuildSync(norm, std::move(inputs), context));
     } else if (context.training) {
       TANDEM_ASSIGN_OR_RETURN(

@@ -178,6 +178,26 @@ TEST(StepGraphTest, AScaledLossAndSyncedNormsKeepTheirGradients) {
   EXPECT_EQ(ScalesOfReductions(norms->graph).back(), 0.25);
 }
 
+// Loads may give all samples of a short batch to one replica.
+TEST(StepGraphTest, SyncedNormsMeetReplicasWithoutSamples) {
+  v1::JobSpec spec = Deep();
+  *spec.mutable_model()->add_layers() = spec.model().layers(4);
+  spec.mutable_model()->mutable_layers(4)->mutable_batch_norm()->set_sync(true);
+  FillDefaults(&spec);
+  std::vector<size_t> reductions;
+  for (const int64_t samples : {4, 0}) {
+    const absl::StatusOr<StepGraph> step =
+        BuildTrainingGraph(spec, kData, {.samples = samples, .batch_samples = 4, .replicas = 2});
+    ASSERT_TRUE(step.ok()) << step.status();
+    reductions.push_back(Reductions(step->graph).size());
+    const auto updates_statistics = [](const Node& node) {
+      return node.op->kind() == "batch_norm_sync" || node.op->kind() == "batch_norm_running";
+    };
+    EXPECT_TRUE(std::any_of(step->graph.nodes().begin(), step->graph.nodes().end(), updates_statistics));
+  }
+  EXPECT_EQ(reductions[0], reductions[1]);
+}
+
 TEST(StepGraphTest, EveryUpdateTakesAReducedGradientOfItsOwn) {
   const StepGraph step = Build(4);
   std::set<ValueId> reduced;
