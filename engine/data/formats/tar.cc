@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
@@ -60,8 +61,9 @@ bool ChecksumFits(const Block& block) {
 
 // The records of a pax header that change the next member.
 struct PaxRecords {
-  std::string path;    // Empty: not given.
-  int64_t bytes = -1;  // -1: not given.
+  std::string path;        // Empty: not given.
+  int64_t bytes = -1;      // -1: not given.
+  bool is_sparse = false;  // The content begins with a map of the file's holes.
 };
 
 // Parses records such as "16 path=a/b.jpg\n". Returns false if they are damaged.
@@ -78,6 +80,8 @@ bool ParsePax(absl::string_view text, PaxRecords& records) {
       records.path = std::string(record);
     } else if (absl::ConsumePrefix(&record, "size=")) {
       if (!absl::SimpleAtoi(record, &records.bytes) || records.bytes < 0) return false;
+    } else if (absl::StartsWith(record, "GNU.sparse.")) {
+      records.is_sparse = true;
     }
     text.remove_prefix(length);
   }
@@ -100,12 +104,12 @@ absl::Status CheckRest(CompressedFile& file) {
 }
 
 // Refuses members whose content is elsewhere, or is not stored as it is.
-absl::Status CheckType(const CompressedFile& file, char type, const std::string& name) {
+absl::Status CheckType(const CompressedFile& file, char type, bool is_sparse, const std::string& name) {
   const bool is_link = type == '1' || type == '2';  // Hard, or symbolic.
-  if ((!is_link && type != 'S') || IsSkippedPath(name)) return absl::OkStatus();
-  return file.Error(absl::StrCat("has the ", is_link ? "link " : "sparse file ", ToUtf8(name),
-                                 "; make the archive again by tar ",
-                                 is_link ? "--dereference --hard-dereference" : "without --sparse"));
+  if ((!is_link && !is_sparse) || IsSkippedPath(name)) return absl::OkStatus();
+  return file.Error(absl::StrCat(
+      "has the ", is_link ? "link " : "sparse file ", ToUtf8(name), "; make the archive again by tar ",
+      is_link ? "--dereference --hard-dereference" : "without --sparse, or by bsdtar with --no-read-sparse"));
 }
 
 }  // namespace
@@ -120,7 +124,8 @@ bool IsTar(absl::string_view begin) {
 absl::Status ForEachTarMember(CompressedFile& file,
                               const std::function<absl::Status(const TarMember&, const TarRead&)>& visit) {
   std::string long_name;
-  int64_t pax_bytes = -1;  // The next member's size by its pax header.
+  int64_t pax_bytes = -1;      // The next member's size by its pax header.
+  bool is_pax_sparse = false;  // Whether its pax header says that it is sparse.
   int64_t position = 0;
   while (true) {
     Block block;
@@ -169,6 +174,7 @@ absl::Status ForEachTarMember(CompressedFile& file,
       }
       if (!records.path.empty()) long_name = std::move(records.path);
       pax_bytes = records.bytes;
+      is_pax_sparse = records.is_sparse;
       continue;
     }
     if (!long_name.empty()) {
@@ -178,7 +184,8 @@ absl::Status ForEachTarMember(CompressedFile& file,
       const std::string prefix = Field(block, 257, 5) == "ustar" ? Field(block, 345, 155) : "";
       member.name = absl::StrCat(prefix, prefix.empty() ? "" : "/", Field(block, 0, 100));
     }
-    TANDEM_RETURN_IF_ERROR(CheckType(file, type, member.name));
+    const bool is_sparse = std::exchange(is_pax_sparse, false) || type == 'S';
+    TANDEM_RETURN_IF_ERROR(CheckType(file, type, is_sparse, member.name));
     int64_t left = member.bytes;
     if (type == '0' || type == '\0' || type == '7') {
       const TarRead read = [&](void* data, int64_t size) -> absl::StatusOr<int64_t> {
