@@ -172,7 +172,7 @@ absl::Status Evaluate(const ModelTask& task, Device& device, const WriteOutput& 
     output.mutable_evaluate()->clear_notices();
   };
   request.on_notice = [&](absl::string_view notice) {
-    output.mutable_evaluate()->add_notices(std::string(notice));
+    output.mutable_evaluate()->add_notices(ToUtf8(notice));
   };
   TANDEM_ASSIGN_OR_RETURN(*output.mutable_evaluate()->mutable_evaluation(),
                           EvaluateModel(model, request, device));
