@@ -3,6 +3,8 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include <algorithm>
+#include <cstdio>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -424,6 +426,14 @@ TEST(ImageArchiveTest, RefusesArchivesThatHideMembers) {
   spec.mutable_image_folder()->set_train(
       WriteFile(folder + "/pets", Tar({{"cat/.x.png", ""}}, '2').substr(0, 512) + whole));
   EXPECT_TRUE(OpenDataset(spec).ok());
+  // tar --label writes no size.
+  std::string label = Tar({{"label", ""}}, 'V').substr(0, 512);
+  std::fill(label.begin() + 124, label.begin() + 136, '\0');
+  unsigned sum = 0;
+  for (size_t i = 0; i < label.size(); ++i) sum += i >= 148 && i < 156 ? ' ' : static_cast<uint8_t>(label[i]);
+  std::snprintf(&label[148], 8, "%06o", sum);
+  spec.mutable_image_folder()->set_train(WriteFile(folder + "/pets", label + whole));
+  EXPECT_TRUE(OpenDataset(spec).ok()) << OpenDataset(spec).status();
 }
 
 TEST(ImageFolderClassesTest, ClassesAreMatchedToTheModelsByName) {

@@ -144,6 +144,7 @@ absl::Status ForEachTarMember(CompressedFile& file,
     const char type = block[156];
     const bool names_next = type == 'L' || type == 'x';  // GNU, or pax.
     if (!names_next && pax_bytes >= 0) member.bytes = std::exchange(pax_bytes, -1);
+    if (type == 'V') member.bytes = 0;  // GNU's label of a volume, which may have no size.
     if (member.bytes < 0) return file.Error("is damaged: a tar header gives no size");
     if (member.bytes > std::numeric_limits<int64_t>::max() - kBlock) {
       return file.Error("is damaged: a tar header's size is too large");
