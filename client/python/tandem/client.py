@@ -211,7 +211,8 @@ def _plan(path: pathlib.Path, validation: Optional[pathlib.Path], spec: Dict[str
             raise InvalidRequest(f"cannot add {validation}: {given} names its files by paths in {path}; put the files there, and name "
                                  f"them in {given} too", "INVALID_ARGUMENT")
         return _files(path, ""), spec
-    kind = given or ("image_folder" if path.is_dir() or _archive_ending(path) else "csv")
+    is_table = path.name.lower().endswith((".csv.zip", ".tsv.zip"))
+    kind = given or ("image_folder" if path.is_dir() or _archive_ending(path) and not is_table else "csv")
     source = dict(spec.get(kind) or {})
     files: Dict[str, pathlib.Path] = {}
     for name, part in parts:

@@ -14,6 +14,7 @@ import tarfile
 import threading
 import types
 import typing
+import zipfile
 import zlib
 from concurrent import futures
 
@@ -306,6 +307,10 @@ def check_datasets(client: tandem.Client) -> None:
     assert "datasets/table" in [one.name for one in client.datasets.list()]
     client.datasets.remove("table")
     assert "datasets/table" not in [one.name for one in client.datasets.list()]
+    with zipfile.ZipFile(SCRATCH / "table.csv.zip", "w") as packed:
+        packed.writestr("table.csv", "a,kind\n1,x\n2,y\n")
+    assert client.datasets.add("packed", SCRATCH / "table.csv.zip").train_samples == 2
+    client.datasets.remove("packed")
     check_pictures(client)
     for part, samples in (("first", 4), ("second", 2)):
         (SCRATCH / part).mkdir()
