@@ -22,10 +22,14 @@ export function showSweeps({root, say, signal}) {
   }, 3000, {say, signal});
 }
 
-// The last name of each path, or the last two names if several paths end alike.
-function shortNames(paths) {
-  const last = (path, n) => path.split(".").slice(-n).join(".");
-  return paths.map((path) => last(path, paths.filter((other) => last(other, 1) === last(path, 1)).length > 1 ? 2 : 1));
+// The end of each path: its last name, with as many names before it as tell it from the other paths.
+export function shortNames(paths) {
+  const end = (path, names) => path.split(".").slice(-names).join(".");
+  return paths.map((path) => {
+    let names = 1;
+    while (end(path, names) !== path && paths.some((other) => other !== path && end(other, names) === end(path, names))) ++names;
+    return end(path, names);
+  });
 }
 
 // Each job is a line through its values; fields whose values are no numbers have a place for each value.

@@ -271,6 +271,14 @@ await test("an element is made again only for another key, also if keys are numb
   assert.deepEqual(made, [7, 8, "a"]);
 });
 
+await test("a sweep's fields have short names that differ", async () => {
+  const names = await page.evaluate(async () => {
+    const {shortNames} = await import("/page/sweeps_view.js");
+    return shortNames(["training.optimizer.sgd.learning_rate", "model.layers[0].dense.units", "model.layers[2].dense.units", "seed", "training.seed"]);
+  });
+  assert.deepEqual(names, ["learning_rate", "layers[0].dense.units", "layers[2].dense.units", "seed", "training.seed"]);
+});
+
 await test("numbers beside an axis keep their size", async () => {
   const shown = await page.evaluate(async () => {
     const {tick} = await import("/page/format.js");
