@@ -223,7 +223,7 @@ std::string Kinds(const std::vector<ColumnPlan>& plans) {
                       " of categories, ", dates, " of dates.");
 }
 
-// The columns of which people are told.
+// The columns that notices name.
 struct SeenColumns {
   std::vector<std::string> texts;    // Left out, because they have texts.
   std::vector<std::string> ignored;  // Left out, because their cells do not differ.
