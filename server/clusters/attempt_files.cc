@@ -105,7 +105,9 @@ absl::Status PrepareAttemptFolder(const JobFolder& folder, int attempt, int work
   }
   for (int worker = 0; worker < workers; ++worker) {
     const std::string log = absl::StrCat(folder.path(), "/worker-", worker, ".log");
-    const int file = open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+    // An earlier worker may have left a pipe there, which would block open().
+    const int file =
+        open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
     if (file < 0) return absl::ErrnoToStatus(errno, absl::StrCat("cannot create ", log));
     close(file);
   }

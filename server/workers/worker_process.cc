@@ -80,9 +80,16 @@ absl::StatusOr<std::unique_ptr<ProcessGroup>> StartWorker(const ProcessGroup::Co
                                                           const WorkerLock& lock) {
   const UniqueFd nothing(open("/dev/null", O_RDONLY | O_CLOEXEC));
   if (!nothing.valid()) return absl::ErrnoToStatus(errno, "cannot start a worker: cannot open /dev/null");
-  const UniqueFd log(open(log_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
+  // An earlier worker may have left a link or a pipe in the log's place. A pipe would block open().
+  constexpr int kFlags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+  const UniqueFd log(open(log_path.c_str(), kFlags, 0600));
   if (!log.valid()) {
     return absl::ErrnoToStatus(errno, absl::StrCat("cannot start a worker: cannot open its log ", log_path));
+  }
+  struct stat file;
+  if (fstat(log.get(), &file) != 0 || !S_ISREG(file.st_mode)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("cannot start a worker: its log ", log_path, " is no regular file; remove it"));
   }
   static_assert(WorkerLock::kInheritedFd == 3);
   return ProcessGroup::Start(command, {nothing.get(), log.get(), log.get(), lock.fd()});

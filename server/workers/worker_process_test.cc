@@ -1,10 +1,17 @@
 #include "server/workers/worker_process.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <string>
+
+#include "engine/base/unique_fd.h"
 #include "server/workers/exit_codes.h"
+#include "server/workers/worker_lock.h"
 
 namespace tandem {
 namespace {
@@ -31,6 +38,22 @@ TEST(DescribeEndTest, EachExitCodeOfAWorkerSaysWhy) {
   EXPECT_THAT(text(kWorkerDeviceFailed), HasSubstr("code 6: CUDA failed on its GPU"));
   EXPECT_THAT(text(kWorkerGroupFailed), HasSubstr("code 7: training could not continue"));
   EXPECT_THAT(text(kWorkerNotConfined), HasSubstr("code 9: it could not be confined"));
+}
+
+// A worker owns its job's folder, and an earlier attempt may have changed it.
+TEST(StartWorkerTest, TheLogMustBeAFile) {
+  std::string folder = testing::TempDir() + "/start-XXXXXX";
+  ASSERT_NE(mkdtemp(folder.data()), nullptr);
+  const absl::StatusOr<WorkerLock> lock = WorkerLock::Acquire(folder + "/lock");
+  ASSERT_TRUE(lock.ok()) << lock.status();
+  const ProcessGroup::Command command = {.program = "/bin/true", .arguments = {}, .environment = {}};
+  ASSERT_EQ(symlink("elsewhere", (folder + "/link").c_str()), 0);
+  EXPECT_FALSE(StartWorker(command, folder + "/link", *lock).ok());
+  ASSERT_EQ(mkfifo((folder + "/pipe").c_str(), 0600), 0);
+  EXPECT_FALSE(StartWorker(command, folder + "/pipe", *lock).ok());
+  const UniqueFd reader(open((folder + "/pipe").c_str(), O_RDONLY | O_NONBLOCK));
+  EXPECT_THAT(std::string(StartWorker(command, folder + "/pipe", *lock).status().message()),
+              HasSubstr("is no regular file; remove it"));
 }
 
 }  // namespace
