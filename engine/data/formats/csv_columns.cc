@@ -294,8 +294,9 @@ absl::StatusOr<CsvColumns> PlanCsvColumns(const v1::CsvSource& source, const Csv
           absl::StrCat("The dates of the column ", QuotedCell(name),
                        " are read with the month first, because no date shows the order."));
     }
-    // A notice names a column without a name already.
-    if (profile.counts_rows() && !name.empty() && WantedKind(source, name) == v1::COLUMN_KIND_UNSPECIFIED) {
+    // A notice names a column without a name already, and the only column cannot be left out.
+    if (profile.counts_rows() && !name.empty() && table.features.size() > 1 &&
+        WantedKind(source, name) == v1::COLUMN_KIND_UNSPECIFIED) {
       columns.notices.push_back(absl::StrCat(
           "The column ", QuotedCell(name),
           " counts the rows. If it says nothing about a sample, leave it out: csv.columns: [{name: ",

@@ -206,6 +206,7 @@ TEST_F(CsvTest, AColumnThatCountsTheRowsIsTold) {
   EXPECT_THAT(notices(0, 1, "columns { name: 'id' kind: COLUMN_KIND_NUMBER }"),
               Not(Contains(HasSubstr("counts the rows"))));
   EXPECT_THAT(notices(0, 1, "feature_columns: 'a'"), IsEmpty());
+  EXPECT_THAT(notices(0, 1, "feature_columns: 'id'"), IsEmpty());
 }
 
 TEST_F(CsvTest, OneClassHasAMend) {
