@@ -371,7 +371,7 @@ TEST_F(SupervisorTest, AnEarlierHolderOfTheLockIsKilledForTheNextAttempt) {
         StartWorker({.program = "/bin/sh",
                      .arguments = {"-c", "sleep 1000; :", "--launch", JobFolder(job.folder()).LaunchPath(0)},
                      .environment = {}},
-                    "/dev/null", *lock);
+                    job.folder() + "/log", *lock);
     ASSERT_TRUE(process.ok()) << process.status();
     ASSERT_TRUE(lock->SetHolder({.attempt = 0, .pid = (*process)->pid()}).ok());
   }
