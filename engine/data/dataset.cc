@@ -131,9 +131,8 @@ void CheckNumbers(const v1::DatasetSpec& spec, FieldViolations& violations) {
   }
   const v1::ValidationSplit& split = spec.validation_split();
   if (spec.has_csv()) return;
-  for (const auto& [field, is_given] :
-       {std::pair("stratified", split.stratified()), std::pair("group_column", !split.group_column().empty()),
-        std::pair("time_column", !split.time_column().empty())}) {
+  for (const auto& [field, is_given] : {std::pair("group_column", !split.group_column().empty()),
+                                        std::pair("time_column", !split.time_column().empty())}) {
     if (!is_given) continue;
     violations.Add(absl::StrCat("validation_split.", field), "needs a table; leave it out, or give csv");
   }
@@ -189,6 +188,12 @@ int64_t SplitOff(const v1::DatasetSpec& spec, const DatasetInfo& source) {
   return SplitSamples(source.train_samples, spec.validation_split().fraction());
 }
 
+SplitIndices Split(const v1::ValidationSplit& spec, int64_t samples, int64_t validation_samples,
+                   absl::Span<const int32_t> labels) {
+  return spec.stratified() ? SplitStratified(labels, validation_samples, spec.seed())
+                           : SplitAtRandom(samples, validation_samples, spec.seed());
+}
+
 int64_t Limited(int64_t samples, int64_t limit) { return limit > 0 ? std::min(samples, limit) : samples; }
 
 // Returns the source's info after the rest of the spec. `labels` receives the model's label of each label of
@@ -199,6 +204,12 @@ absl::StatusOr<DatasetInfo> Derive(const v1::DatasetSpec& spec, const DatasetInf
   CheckNumbers(spec, violations);
   CheckClassCount(spec, source, violations);
   DatasetInfo info = source;
+  // A table reports this itself.
+  if (spec.validation_split().stratified() && !spec.has_csv() && source.target_type != TargetKind::kClass) {
+    violations.Add("validation_split.stratified",
+                   absl::StrCat("is given, but the targets are ", ToString(source.target_type),
+                                ", not classes; leave it out"));
+  }
   if (SplitsItself(spec)) {
     // The source has made the split.
   } else if (spec.has_validation_split() && source.validation_samples > 0) {
@@ -252,6 +263,15 @@ absl::StatusOr<DatasetInfo> Derive(const v1::DatasetSpec& spec, const DatasetInf
   info.mixes_classes = MixesClasses(spec.augmentation());
   TANDEM_RETURN_IF_ERROR(violations.ToStatus());
   return info;
+}
+
+// Returns the class of each sample.
+absl::StatusOr<std::vector<int32_t>> AllLabels(const Dataset& dataset) {
+  std::vector<uint32_t> indices(dataset.size());
+  std::iota(indices.begin(), indices.end(), 0);
+  std::vector<int32_t> labels(dataset.size());
+  TANDEM_RETURN_IF_ERROR(dataset.GatherTargets(indices, labels.data()));
+  return labels;
 }
 
 std::unique_ptr<const Dataset> FirstOf(std::unique_ptr<const Dataset> whole, int64_t samples) {
@@ -401,7 +421,15 @@ absl::Status StreamTraining(const v1::DatasetSpec& spec, UseSamples use) {
   // Marks the selected samples of the source.
   std::vector<bool> wanted(source.train_samples);
   if (const int64_t validation = SplitOff(spec, source); validation > 0) {
-    SplitIndices split = SplitAtRandom(source.train_samples, validation, spec.validation_split().seed());
+    std::vector<int32_t> classes_of(spec.validation_split().stratified() ? source.train_samples : 0);
+    if (!classes_of.empty()) {
+      TANDEM_RETURN_IF_ERROR(StreamSource(
+          spec, [&](int64_t first, int64_t count, const void* /*samples*/, const int32_t* classes) {
+            const int64_t end = std::min(first + count, source.train_samples);
+            for (int64_t i = first; i < end; ++i) classes_of[i] = classes[i - first];
+          }));
+    }
+    SplitIndices split = Split(spec.validation_split(), source.train_samples, validation, classes_of);
     split.train.resize(info.train_samples);
     for (const uint32_t index : split.train) wanted[index] = true;
   } else {
@@ -430,10 +458,16 @@ absl::StatusOr<OpenedDataset> OpenDataset(const v1::DatasetSpec& spec, const Dat
   OpenedDataset opened;
   std::vector<int32_t> labels;
   TANDEM_ASSIGN_OR_RETURN(opened.info, Derive(spec, source.info, model, &labels));
+  const int64_t validation = SplitOff(spec, source.info);
+  // The classes of the data, since a model may have one class in place of several.
+  std::vector<int32_t> classes_of;
+  if (validation > 0 && spec.validation_split().stratified()) {
+    TANDEM_ASSIGN_OR_RETURN(classes_of, AllLabels(*source.train));
+  }
   source.train = Relabel(std::move(source.train), opened.info, labels);
   source.validation = Relabel(std::move(source.validation), opened.info, labels);
-  if (const int64_t validation = SplitOff(spec, source.info); validation > 0) {
-    SplitIndices split = SplitAtRandom(source.info.train_samples, validation, spec.validation_split().seed());
+  if (validation > 0) {
+    SplitIndices split = Split(spec.validation_split(), source.info.train_samples, validation, classes_of);
     split.train.resize(opened.info.train_samples);
     split.validation.resize(opened.info.validation_samples);
     const auto count_below = [&](int64_t end) -> int64_t {

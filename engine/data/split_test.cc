@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstdlib>
 #include <optional>
 #include <set>
 #include <string>
@@ -8,6 +9,7 @@
 #include "engine/data/dataset.h"
 #include "engine/data/formats/test_files.h"
 #include "engine/data/statistics.h"
+#include "engine/data/subset.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -15,6 +17,8 @@ namespace tandem {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::Gt;
+using ::testing::SizeIs;
 
 v1::DatasetSpec Spec(const std::string& more) {
   return FromText<v1::DatasetSpec>("synthetic { shape: [2, 3, 4] classes: 3 train_samples: 100 } " + more);
@@ -48,6 +52,35 @@ TEST(SplitTest, SetsPartOfTheTrainingSamplesAside) {
   EXPECT_NE(Rows(*OpenDataset(Spec("validation_split { fraction: 0.25 seed: 4 }"))->validation), validation);
 }
 
+TEST(SplitTest, StratifiedTakesTheSameShareOfEachClass) {
+  const absl::StatusOr<OpenedDataset> whole = OpenDataset(Spec(""));
+  const v1::DatasetSpec spec = Spec("validation_split { fraction: 0.3 seed: 3 stratified: true }");
+  const absl::StatusOr<OpenedDataset> split = OpenDataset(spec);
+  ASSERT_TRUE(whole.ok() && split.ok()) << split.status();
+  EXPECT_EQ(split->validation->size(), 30);
+  const std::vector<int64_t> all = *CountClasses(*whole->train, whole->info);
+  const std::vector<int64_t> left = *CountClasses(*split->train, split->info);
+  ASSERT_THAT(all, ElementsAre(Gt(0), Gt(0), Gt(0)));
+  for (size_t i = 0; i < all.size(); ++i) EXPECT_LT(std::abs(all[i] * 0.7 - left[i]), 1);
+  // The samples that are counted as they are read are those of training.
+  const absl::StatusOr<TrainingCounts> counts = CountTraining(spec, *DescribeDataset(spec));
+  ASSERT_TRUE(counts.ok()) << counts.status();
+  EXPECT_EQ(counts->classes, left);
+}
+
+TEST(SplitTest, StratifiedDependsOnNoNumbersOfClasses) {
+  std::vector<int32_t> labels, others;
+  for (int i = 0; i < 40; ++i) {
+    labels.push_back(i * i % 7);
+    others.push_back(100 - labels.back());
+  }
+  const SplitIndices split = SplitStratified(labels, 13, 5);
+  EXPECT_EQ(SplitStratified(others, 13, 5).validation, split.validation);
+  EXPECT_NE(SplitStratified(labels, 13, 6).validation, split.validation);
+  EXPECT_THAT(split.validation, SizeIs(13));
+  EXPECT_THAT(split.train, SizeIs(27));
+}
+
 TEST(SplitTest, LimitsComeAfterIt) {
   const v1::DatasetSpec spec = Spec("validation_split { fraction: 0.5 } train_limit: 7 validation_limit: 60");
   const absl::StatusOr<OpenedDataset> opened = OpenDataset(spec);
@@ -62,6 +95,12 @@ TEST(SplitTest, NamesTheFieldsAtFault) {
   ExpectViolation(Spec("validation_split {}"), "validation_split.fraction", "is 0; it must be above 0");
   ExpectViolation(Spec("validation_split { fraction: 1 }"), "validation_split.fraction", "below 1");
   ExpectViolation(Spec("validation_limit: -1"), "validation_limit", "is -1");
+  ExpectViolation(Spec("validation_split { fraction: 0.5 group_column: 'a' }"),
+                  "validation_split.group_column", "needs a table");
+  v1::DatasetSpec values = Spec("validation_split { fraction: 0.5 stratified: true }");
+  values.mutable_synthetic()->clear_classes();
+  values.mutable_synthetic()->set_values(2);
+  ExpectViolation(values, "validation_split.stratified", "the targets are values, not classes");
   v1::DatasetSpec both = Spec("validation_split { fraction: 0.1 }");
   both.mutable_synthetic()->set_validation_samples(5);
   ExpectViolation(both, "validation_split", "has validation samples of its own");

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <tuple>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "engine/base/philox.h"
 #include "engine/base/status_macros.h"
 
@@ -52,6 +54,39 @@ std::vector<uint32_t> RandomOrder(int64_t samples, uint64_t seed) {
     std::swap(order[i], order[random.NextBelow(static_cast<uint32_t>(i + 1))]);
   }
   return order;
+}
+
+SplitIndices SplitStratified(absl::Span<const int32_t> labels, int64_t validation_samples, uint64_t seed) {
+  const auto samples = static_cast<int64_t>(labels.size());
+  // Numbers the classes in the order of their first samples.
+  absl::flat_hash_map<int32_t, size_t> numbers;
+  std::vector<int64_t> sizes;
+  for (const int32_t label : labels) {
+    const auto [found, is_new] = numbers.try_emplace(label, sizes.size());
+    if (is_new) sizes.push_back(0);
+    ++sizes[found->second];
+  }
+  // Each class gives the whole part of its share. The classes with the largest rests give a sample more, of
+  // equal rests the larger class.
+  std::vector<int64_t> quotas;
+  // Rest, in parts of a sample, and size. Exact, so that equal rests are equal.
+  std::vector<std::tuple<int64_t, int64_t, size_t>> rests;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    quotas.push_back(sizes[i] * validation_samples / samples);
+    rests.emplace_back(sizes[i] * validation_samples % samples, sizes[i], i);
+  }
+  std::sort(rests.rbegin(), rests.rend());
+  const int64_t left = validation_samples - std::accumulate(quotas.begin(), quotas.end(), int64_t{0});
+  for (int64_t i = 0; i < left; ++i) ++quotas[std::get<size_t>(rests[i])];
+  SplitIndices split;
+  for (const uint32_t sample : RandomOrder(samples, seed)) {
+    int64_t& quota = quotas[numbers.at(labels[sample])];
+    (quota > 0 ? split.validation : split.train).push_back(sample);
+    if (quota > 0) --quota;
+  }
+  std::sort(split.validation.begin(), split.validation.end());
+  std::sort(split.train.begin(), split.train.end());
+  return split;
 }
 
 SplitIndices SplitAtRandom(int64_t samples, int64_t validation_samples, uint64_t seed) {

@@ -7,6 +7,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
+#include "absl/types/span.h"
 #include "engine/data/dataset.h"
 
 namespace tandem {
@@ -48,6 +49,10 @@ struct SplitIndices {
   std::vector<uint32_t> validation;
 };
 SplitIndices SplitAtRandom(int64_t samples, int64_t validation_samples, uint64_t seed);
+// As SplitAtRandom, with the same share of each class, as near as whole samples allow. If classes are equally
+// near, the smaller class keeps its sample in training. `labels` has each sample's class. Other numbers for
+// the same classes make the same split.
+SplitIndices SplitStratified(absl::Span<const int32_t> labels, int64_t validation_samples, uint64_t seed);
 
 }  // namespace tandem
 

@@ -50,7 +50,7 @@ absl::Status CsvSplit::Add(const CsvTable& table, int64_t row, const std::vector
   if (!column_.has_value()) return absl::OkStatus();
   const absl::string_view cell = absl::StripAsciiWhitespace(fields[*column_]);
   if (split_.time_column().empty()) {
-    const auto number = static_cast<uint32_t>(numbers_.size());
+    const auto number = static_cast<int32_t>(numbers_.size());
     groups_.push_back(numbers_.try_emplace(std::string(cell), number).first->second);
     return absl::OkStatus();
   }
@@ -69,31 +69,6 @@ absl::Status CsvSplit::Add(const CsvTable& table, int64_t row, const std::vector
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<bool>> CsvSplit::ChooseStratified(int64_t wanted) const {
-  // Each class gives the whole part of its share. The classes with the largest rests give a row more, of
-  // equal rests the larger class, so that the rows of rare classes stay in training.
-  std::vector<int64_t> sizes(numbers_.size());
-  for (const uint32_t group : groups_) ++sizes[group];
-  std::vector<int64_t> quotas;
-  // Rest, in parts of a row, and size. Exact, so that equal rests are equal.
-  std::vector<std::tuple<int64_t, int64_t, size_t>> rests;
-  for (size_t i = 0; i < sizes.size(); ++i) {
-    quotas.push_back(sizes[i] * wanted / rows_);
-    rests.emplace_back(sizes[i] * wanted % rows_, sizes[i], i);
-  }
-  std::sort(rests.rbegin(), rests.rend());
-  const int64_t left = wanted - std::accumulate(quotas.begin(), quotas.end(), int64_t{0});
-  for (int64_t i = 0; i < left; ++i) ++quotas[std::get<size_t>(rests[i])];
-  std::vector<bool> chosen(rows_);
-  for (const uint32_t row : RandomOrder(rows_, split_.seed())) {
-    int64_t& quota = quotas[groups_[row]];
-    if (quota == 0) continue;
-    --quota;
-    chosen[row] = true;
-  }
-  return chosen;
-}
-
 absl::StatusOr<std::vector<bool>> CsvSplit::ChooseGroups(int64_t wanted) const {
   const auto groups = static_cast<int64_t>(numbers_.size());
   if (groups < 2) {
@@ -102,7 +77,7 @@ absl::StatusOr<std::vector<bool>> CsvSplit::ChooseGroups(int64_t wanted) const {
                                    ", but all rows have the same cell there, so that they cannot be split"));
   }
   std::vector<int64_t> sizes(groups);
-  for (const uint32_t group : groups_) ++sizes[group];
+  for (const int32_t group : groups_) ++sizes[group];
   const std::vector<uint32_t> order = RandomOrder(groups, split_.seed());
   std::vector<bool> taken(groups);
   // A search in all groups of a large table would take too long. There, the first groups are taken unseen.
@@ -159,11 +134,12 @@ absl::StatusOr<std::vector<bool>> CsvSplit::Choose(bool is_class) const {
     return FieldError("validation_split.stratified",
                       "is given, but the target is no class; leave it out, or give csv.targets: class");
   }
-  if (split_.stratified()) return ChooseStratified(wanted);
   if (!split_.group_column().empty()) return ChooseGroups(wanted);
   if (!split_.time_column().empty()) return ChooseLast(wanted);
   std::vector<bool> chosen(rows_);
-  for (const uint32_t row : SplitAtRandom(rows_, wanted, split_.seed()).validation) chosen[row] = true;
+  const SplitIndices split = split_.stratified() ? SplitStratified(groups_, wanted, split_.seed())
+                                                 : SplitAtRandom(rows_, wanted, split_.seed());
+  for (const uint32_t row : split.validation) chosen[row] = true;
   return chosen;
 }
 

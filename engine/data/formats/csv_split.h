@@ -30,7 +30,6 @@ class CsvSplit {
 
  private:
   absl::Status Begin(const CsvTable& table);
-  absl::StatusOr<std::vector<bool>> ChooseStratified(int64_t wanted) const;
   absl::StatusOr<std::vector<bool>> ChooseGroups(int64_t wanted) const;
   std::vector<bool> ChooseLast(int64_t wanted) const;
 
@@ -38,8 +37,8 @@ class CsvSplit {
   std::optional<size_t> column_;  // Of classes, groups or times.
   int64_t rows_ = 0;
   // The number of each row's class or group, in the order of their first rows.
-  std::vector<uint32_t> groups_;
-  absl::flat_hash_map<std::string, uint32_t> numbers_;
+  std::vector<int32_t> groups_;
+  absl::flat_hash_map<std::string, int32_t> numbers_;
   std::vector<double> times_;
 };
 

@@ -61,6 +61,9 @@ TEST_F(TextTest, ASplitTakesTheEnd) {
   EXPECT_THAT(Samples<int32_t>(*opened->train), ElementsAre(0, 1, 1, 2, 2, 3, 3, 4));
   EXPECT_THAT(Samples<int32_t>(*opened->validation), ElementsAre(6, 7, 7, 8));
   EXPECT_THAT(Targets<int32_t>(*opened->validation), ElementsAre(7, 8, 8, 9));
+  spec.mutable_validation_split()->set_stratified(true);
+  ExpectViolation(spec, "validation_split.stratified", "the targets are tokens, not classes");
+  spec.mutable_validation_split()->set_stratified(false);
   spec.mutable_validation_split()->set_fraction(0.1);
   ExpectViolation(spec, "validation_split.fraction", "gives 1 tokens, too few");
 }
