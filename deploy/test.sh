@@ -149,7 +149,7 @@ run_bazel_tests() {
 
 heading "Style"
 check clang-format bash -c 'git ls-files "*.h" "*.cc" | xargs -P "$(nproc)" -n 100 clang-format --dry-run --Werror'
-check_together 2 tests/lint/{buf.sh,version.sh,documents.py,messages.py,wide_stores.py}
+check_together 2 tests/lint/{buf.sh,prettier.sh,version.sh,documents.py,messages.py,wide_stores.py}
 
 heading "Build"
 check build bazel build --noshow_progress //...

@@ -15,8 +15,14 @@ import {showSweep, showSweeps} from "./sweeps_view.js";
 //   user: {user, role}
 //   onEnd(f): f runs when the user leaves the view; signal: an AbortSignal for the same moment
 const VIEWS = [
-  [/^#\/jobs\/([^/?]+)/, showJob], [/^#\/jobs/, showJobs], [/^#\/queue/, showQueue], [/^#\/sweeps\/([^/?]+)/, showSweep],
-  [/^#\/sweeps/, showSweeps], [/^#\/compare/, showCompare], [/^#\/devices/, showDevices]];
+  [/^#\/jobs\/([^/?]+)/, showJob],
+  [/^#\/jobs/, showJobs],
+  [/^#\/queue/, showQueue],
+  [/^#\/sweeps\/([^/?]+)/, showSweep],
+  [/^#\/sweeps/, showSweeps],
+  [/^#\/compare/, showCompare],
+  [/^#\/devices/, showDevices],
+];
 
 const main = document.getElementById("main");
 const banner = document.getElementById("banner");
@@ -65,12 +71,15 @@ function show() {
     signal: controller.signal,
     onEnd: (f) => controller.signal.addEventListener("abort", f),
     // A view that the user left shows nothing.
-    say: (text) => { if (!controller.signal.aborted) say(text || trouble); },
+    say: (text) => {
+      if (!controller.signal.aborted) say(text || trouble);
+    },
     setQuery(changes) {
       const [hash, old] = location.hash.split("?");
       const query = new URLSearchParams(old ?? "");
       for (const [name, value] of Object.entries(changes)) {
-        if (value === null || value === "") query.delete(name); else query.set(name, value);
+        if (value === null || value === "") query.delete(name);
+        else query.set(name, value);
       }
       const text = String(query);
       // The view stays: replaceState makes no hashchange event.
@@ -87,7 +96,9 @@ function setTheme(dark) {
 const system = matchMedia("(prefers-color-scheme: dark)");
 const chosen = localStorage.getItem("theme");
 setTheme(chosen ? chosen === "dark" : system.matches);
-system.addEventListener("change", () => { if (!localStorage.getItem("theme")) setTheme(system.matches); });
+system.addEventListener("change", () => {
+  if (!localStorage.getItem("theme")) setTheme(system.matches);
+});
 document.getElementById("theme").addEventListener("click", () => {
   const dark = !document.documentElement.classList.contains("dark");
   localStorage.setItem("theme", dark ? "dark" : "light");
@@ -100,12 +111,15 @@ async function identify() {
     const daemon = await call("GetDaemon");
     trouble = "";
     user = {user: daemon.caller_user ?? "", role: (daemon.caller_role ?? "").replace("TOKEN_ROLE_", "")};
-    document.getElementById("who").replaceChildren(`user ${user.user} (${user.role.toLowerCase()}) · Tandem ${daemon.version}`);
+    document
+      .getElementById("who")
+      .replaceChildren(`user ${user.user} (${user.role.toLowerCase()}) · Tandem ${daemon.version}`);
   } catch (error) {
     trouble = error.message;
     if (!isFinal(error.code)) setTimeout(identify, 2000);
   }
   show();
 }
-// A view that a new address showed before the first answer would flash: the answer would empty the view and build it again.
+// A view that a new address showed before the first answer would flash: the answer would empty the view and build it
+// again.
 identify().then(() => addEventListener("hashchange", show));

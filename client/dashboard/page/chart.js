@@ -6,24 +6,45 @@ import {measure, tick} from "./format.js";
 import {lowerBound} from "./numbers.js";
 
 // Distances between the lines of the vertical axis. A loss that diverges may have any size of a float32.
-const INCREMENTS = Array.from({length: 80}, (_, i) => [1, 2, 2.5, 5].map((digit) => Number(`${digit}e${i - 40}`))).flat();
+const INCREMENTS = Array.from({length: 80}, (_, i) =>
+  [1, 2, 2.5, 5].map((digit) => Number(`${digit}e${i - 40}`)),
+).flat();
 export const COLORS = ["#1f77d0", "#d9541e", "#2a9d4a", "#9b4fc9", "#c22f6b", "#0e9aa7", "#a77b00", "#6b7280"];
 
 // Controls of how curves are drawn, as the page's address has it; `choice` returns the same for the address.
 export function curveControls(query) {
-  const axis = h("select", {"aria-label": "Horizontal axis"}, ["step", "epoch", "time"].map((one) =>
-      h("option", {value: one, selected: query.get("x") === one}, one)));
-  const smooth = h("input", {type: "range", min: 0, max: 0.99, step: 0.01, value: query.get("smooth") ?? 0, "aria-label": "Smoothing"});
+  const axis = h(
+    "select",
+    {"aria-label": "Horizontal axis"},
+    ["step", "epoch", "time"].map((one) => h("option", {value: one, selected: query.get("x") === one}, one)),
+  );
+  const smooth = h("input", {
+    type: "range",
+    min: 0,
+    max: 0.99,
+    step: 0.01,
+    value: query.get("smooth") ?? 0,
+    "aria-label": "Smoothing",
+  });
   const log = h("input", {type: "checkbox", checked: query.get("log") === "1"});
-  return {axis, smooth, log,
+  return {
+    axis,
+    smooth,
+    log,
     labels: [h("label", {}, "along", axis), h("label", {}, "smoothing", smooth), h("label", {}, log, "logarithmic")],
-    choice: () => ({x: axis.value === "step" ? null : axis.value, smooth: smooth.value === "0" ? null : smooth.value, log: log.checked ? "1" : null})};
+    choice: () => ({
+      x: axis.value === "step" ? null : axis.value,
+      smooth: smooth.value === "0" ? null : smooth.value,
+      log: log.checked ? "1" : null,
+    }),
+  };
 }
 
 // The curve with each value replaced by a mean in which the past weighs less and less; a gap stays a gap.
 function smoothed(values, weight) {
   if (!weight) return values;
-  let mean = 0, scale = 0;
+  let mean = 0,
+    scale = 0;
   return values.map((value) => {
     if (!Number.isFinite(value)) return value;
     mean = mean * weight + value * (1 - weight);
@@ -32,12 +53,13 @@ function smoothed(values, weight) {
   });
 }
 
-// The points of [from, to], with a point on each side, as at most four for each of `width` columns: the first, the smallest, the
-// largest and the last. A value that is not a number becomes null, a gap.
+// The points of [from, to], with a point on each side, as at most four for each of `width` columns: the first, the
+// smallest, the largest and the last. A value that is not a number becomes null, a gap.
 export function reduced(x, y, from, to, width) {
   const begin = Math.max(0, lowerBound(x, from) - 1);
   const end = Math.min(x.length, lowerBound(x, to) + 2);
-  const xs = [], ys = [];
+  const xs = [],
+    ys = [];
   const put = (i) => {
     xs.push(x[i]);
     ys.push(Number.isFinite(y[i]) ? y[i] : null);
@@ -49,7 +71,10 @@ export function reduced(x, y, from, to, width) {
   const scale = width / (x[end - 1] - x[begin] || 1);
   for (let i = begin; i < end;) {
     const column = Math.floor((x[i] - x[begin]) * scale);
-    let last = i, least = -1, most = -1, gap = -1;
+    let last = i,
+      least = -1,
+      most = -1,
+      gap = -1;
     for (; last < end && Math.floor((x[last] - x[begin]) * scale) === column; last++) {
       if (!Number.isFinite(y[last])) gap = last;
       else {
@@ -77,12 +102,17 @@ export class Chart {
     this.observer.observe(this.body);
   }
 
-  // Curves: [{key, label, x, y, dash?, color?}], where color is an index into COLORS. Options: {axis: "step" | "epoch" | "time", smooth: 0 to 0.99, log, marks: [x]}.
+  // Curves: [{key, label, x, y, dash?, color?}], where color is an index into COLORS.
+  // Options: {axis: "step" | "epoch" | "time", smooth: 0 to 0.99, log, marks: [x]}.
   show(curves, options) {
     this.curves = curves;
     if (this.options && this.options.axis !== options.axis) this.range = null;
     this.options = options;
-    const shape = JSON.stringify([curves.map((curve) => [curve.key, curve.label, curve.dash, curve.color]), options.axis, options.log]);
+    const shape = JSON.stringify([
+      curves.map((curve) => [curve.key, curve.label, curve.dash, curve.color]),
+      options.axis,
+      options.log,
+    ]);
     if (shape !== this.shape) {
       this.shape = shape;
       this.#make();
@@ -102,28 +132,49 @@ export class Chart {
   #make() {
     this.plot?.destroy();
     const style = getComputedStyle(document.documentElement);
-    const text = style.getPropertyValue("--dim"), line = style.getPropertyValue("--line");
+    const text = style.getPropertyValue("--dim"),
+      line = style.getPropertyValue("--line");
     const axis = {stroke: text, grid: {stroke: line, width: 1}, ticks: {stroke: line, width: 1}};
     const isTime = this.options.axis === "time";
-    this.plot = new uPlot({
-      width: this.#width(), height: 240,
-      scales: {x: {time: isTime, range: () => this.#span()}, y: {distr: this.options.log ? 3 : 1}},
-      cursor: {drag: {x: true, y: false, setScale: false}, points: {size: 6}},
-      axes: [{...axis}, {...axis, size: 62, incrs: INCREMENTS, values: (_, values) => values.map(tick)}],
-      series: [{label: this.options.axis, value: isTime ? undefined : (_, value) => (value === null ? "–" : String(+value.toFixed(3)))},
-        ...this.curves.map((curve, i) => ({label: curve.label, stroke: COLORS[(curve.color ?? i) % COLORS.length], width: 1.6, ...(curve.dash ? {dash: [6, 4]} : {}),
-          value: (_, value) => (value === null || value === undefined ? "–" : measure(value))}))],
-      hooks: {
-        setSelect: [(plot) => {
-          if (plot.select.width < 4) return;
-          this.range = [plot.posToVal(plot.select.left, "x"), plot.posToVal(plot.select.left + plot.select.width, "x")];
-          plot.setSelect({left: 0, width: 0, top: 0, height: 0}, false);
-          this.#draw();
-          this.onZoom(...this.range);
-        }],
-        draw: [(plot) => this.#drawMarks(plot)],
+    this.plot = new uPlot(
+      {
+        width: this.#width(),
+        height: 240,
+        scales: {x: {time: isTime, range: () => this.#span()}, y: {distr: this.options.log ? 3 : 1}},
+        cursor: {drag: {x: true, y: false, setScale: false}, points: {size: 6}},
+        axes: [{...axis}, {...axis, size: 62, incrs: INCREMENTS, values: (_, values) => values.map(tick)}],
+        series: [
+          {
+            label: this.options.axis,
+            value: isTime ? undefined : (_, value) => (value === null ? "–" : String(+value.toFixed(3))),
+          },
+          ...this.curves.map((curve, i) => ({
+            label: curve.label,
+            stroke: COLORS[(curve.color ?? i) % COLORS.length],
+            width: 1.6,
+            ...(curve.dash ? {dash: [6, 4]} : {}),
+            value: (_, value) => (value === null || value === undefined ? "–" : measure(value)),
+          })),
+        ],
+        hooks: {
+          setSelect: [
+            (plot) => {
+              if (plot.select.width < 4) return;
+              this.range = [
+                plot.posToVal(plot.select.left, "x"),
+                plot.posToVal(plot.select.left + plot.select.width, "x"),
+              ];
+              plot.setSelect({left: 0, width: 0, top: 0, height: 0}, false);
+              this.#draw();
+              this.onZoom(...this.range);
+            },
+          ],
+          draw: [(plot) => this.#drawMarks(plot)],
+        },
       },
-    }, [[], ...this.curves.map(() => [])], this.body);
+      [[], ...this.curves.map(() => [])],
+      this.body,
+    );
     this.plot.over.addEventListener("dblclick", () => {
       this.range = null;
       this.#draw();
@@ -133,7 +184,8 @@ export class Chart {
   // What the x axis shows.
   #span() {
     if (this.range) return this.range;
-    let from = Infinity, to = -Infinity;
+    let from = Infinity,
+      to = -Infinity;
     for (const {x} of this.curves) {
       if (!x.length) continue;
       from = Math.min(from, x[0]);
@@ -147,7 +199,11 @@ export class Chart {
     const [from, to] = this.#span();
     const width = this.#width();
     const data = this.curves.map((curve) => {
-      if (curve.smoothedFor !== this.options.smooth || curve.smoothedOf !== curve.y || curve.smoothedLength !== curve.y.length) {
+      if (
+        curve.smoothedFor !== this.options.smooth ||
+        curve.smoothedOf !== curve.y ||
+        curve.smoothedLength !== curve.y.length
+      ) {
         curve.smooth = smoothed(curve.y, this.options.smooth);
         curve.smoothedFor = this.options.smooth;
         curve.smoothedOf = curve.y;

@@ -12,7 +12,8 @@ const MOST = 8;
 // {"training.epochs": "3", ...} of a message in JSON.
 function flat(value, path = "", into = {}) {
   if (value !== null && typeof value === "object") {
-    for (const [key, one] of Object.entries(value)) flat(one, Array.isArray(value) ? `${path}[${key}]` : path ? `${path}.${key}` : key, into);
+    for (const [key, one] of Object.entries(value))
+      flat(one, Array.isArray(value) ? `${path}[${key}]` : path ? `${path}.${key}` : key, into);
   } else {
     into[path] = String(value);
   }
@@ -29,12 +30,30 @@ export function showCompare({root, query, setQuery, say, onEnd, signal}) {
   const problem = h("p", {class: "error", role: "alert"});
   const plots = h("div", {class: "charts"});
   const differences = h("div");
-  root.append(h("h1", {}, "Compare"),
-      h("form", {class: "bar", onsubmit: (event) => { event.preventDefault(); add(input.value.trim()); input.value = ""; }},
-          input, h("button", {type: "submit"}, "Add"), chosen),
-      h("div", {class: "bar"}, labels),
-      problem, plots, h("h2", {}, "Fields that differ"), differences);
-  if (query.get("x") && query.get("x") !== axis.value) problem.textContent = `"${query.get("x")}" is no axis; it is step, epoch or time.`;
+  root.append(
+    h("h1", {}, "Compare"),
+    h(
+      "form",
+      {
+        class: "bar",
+        onsubmit: (event) => {
+          event.preventDefault();
+          add(input.value.trim());
+          input.value = "";
+        },
+      },
+      input,
+      h("button", {type: "submit"}, "Add"),
+      chosen,
+    ),
+    h("div", {class: "bar"}, labels),
+    problem,
+    plots,
+    h("h2", {}, "Fields that differ"),
+    differences,
+  );
+  if (query.get("x") && query.get("x") !== axis.value)
+    problem.textContent = `"${query.get("x")}" is no axis; it is step, epoch or time.`;
 
   const remember = () => setQuery({jobs: [...jobs.keys()].join(","), ...choice()});
 
@@ -60,19 +79,35 @@ export function showCompare({root, query, setQuery, say, onEnd, signal}) {
     remember();
     ask();
   }
-  // Reads the new part of the job's log, and again every other second. A stream for each job would take too many of the browser's
-  // six connections.
+  // Reads the new part of the job's log, and again every other second. A stream for each job would take too many of the
+  // browser's six connections.
   function catchUp(one) {
     let timer = 0;
-    const stop = follow(() => `/events/job?once=1&name=jobs/${encodeURIComponent(one.id)}&after=${one.history.sequence}`, {
-      snapshot: (data) => { one.history.takeSnapshot(data); ask(); },
-      event: (event) => { one.history.take(event); ask(); },
-      reset: () => { one.history = new History(); },
-      end: () => { timer = setTimeout(() => { if (jobs.get(one.id) === one && !signal.aborted) catchUp(one); }, 2000); },
-    }, (text) => {
-      one.trouble = text;
-      say([...jobs.values()].map((other) => other.trouble).find(Boolean) ?? "");
-    });
+    const stop = follow(
+      () => `/events/job?once=1&name=jobs/${encodeURIComponent(one.id)}&after=${one.history.sequence}`,
+      {
+        snapshot: (data) => {
+          one.history.takeSnapshot(data);
+          ask();
+        },
+        event: (event) => {
+          one.history.take(event);
+          ask();
+        },
+        reset: () => {
+          one.history = new History();
+        },
+        end: () => {
+          timer = setTimeout(() => {
+            if (jobs.get(one.id) === one && !signal.aborted) catchUp(one);
+          }, 2000);
+        },
+      },
+      (text) => {
+        one.trouble = text;
+        say([...jobs.values()].map((other) => other.trouble).find(Boolean) ?? "");
+      },
+    );
     one.end = () => {
       clearTimeout(timer);
       stop();
@@ -89,11 +124,18 @@ export function showCompare({root, query, setQuery, say, onEnd, signal}) {
   // Has each job whose curve of the measure is reduced get its points of the range.
   function zoom(what, from, to) {
     for (const one of jobs.values()) {
-      const curve = [...one.history.series].find(([key, {isReduced}]) => isReduced && (key === what || key === `training/${what}`))?.[1];
+      const curve = [...one.history.series].find(
+        ([key, {isReduced}]) => isReduced && (key === what || key === `training/${what}`),
+      )?.[1];
       if (!curve) continue;
       const begin = axis.value === "time" ? one.begin : 0;
-      refine(`jobs/${one.id}`, one.history, axis.value, from + begin, to + begin, signal).then((isFiner) => { if (isFiner) ask(); })
-          .catch((error) => { if (error.name !== "AbortError") say(error.message); });
+      refine(`jobs/${one.id}`, one.history, axis.value, from + begin, to + begin, signal)
+        .then((isFiner) => {
+          if (isFiner) ask();
+        })
+        .catch((error) => {
+          if (error.name !== "AbortError") say(error.message);
+        });
     }
   }
 
@@ -106,15 +148,33 @@ export function showCompare({root, query, setQuery, say, onEnd, signal}) {
     isAsked = false;
     if (signal.aborted) return;
     const all = [...jobs.values()].filter((one) => one.job);
-    update(chosen, all.map((one) => one.id + one.history.state()).join(), () => all.map((one) => h("span", {}, h("a", {href: `#/jobs/${one.id}`}, one.job.spec?.name || one.id), " ", h("span", {class: "dim"}, one.id), " ",
-        h("span", {class: `state ${one.history.state() || jobState(one.job.state)}`}, (one.history.state() || jobState(one.job.state)).toLowerCase()), " ",
-        h("button", {type: "button", "aria-label": `Remove ${one.id}`, onclick: () => remove(one.id)}, "×"))));
+    update(chosen, all.map((one) => one.id + one.history.state()).join(), () =>
+      all.map((one) =>
+        h(
+          "span",
+          {},
+          h("a", {href: `#/jobs/${one.id}`}, one.job.spec?.name || one.id),
+          " ",
+          h("span", {class: "dim"}, one.id),
+          " ",
+          h(
+            "span",
+            {class: `state ${one.history.state() || jobState(one.job.state)}`},
+            (one.history.state() || jobState(one.job.state)).toLowerCase(),
+          ),
+          " ",
+          h("button", {type: "button", "aria-label": `Remove ${one.id}`, onclick: () => remove(one.id)}, "×"),
+        ),
+      ),
+    );
     const found = new Map();
     for (const [color, one] of all.entries()) {
       one.begin = Math.min(...[...one.history.series.values()].map((curve) => curve.time[0] ?? Infinity));
       for (const {measure: what, keys} of one.history.measures()) {
         // An epoch's training says the same as its reports, where there are reports.
-        const best = keys.filter((key) => !key.startsWith("epoch/") || !keys.includes(key.replace("epoch/", "training/")));
+        const best = keys.filter(
+          (key) => !key.startsWith("epoch/") || !keys.includes(key.replace("epoch/", "training/")),
+        );
         for (const key of best) {
           const curve = one.curves.get(key) ?? {key: `${one.id} ${key}`, dash: key.startsWith("validation/")};
           one.curves.set(key, curve);
@@ -132,7 +192,12 @@ export function showCompare({root, query, setQuery, say, onEnd, signal}) {
         charts.set(what, new Chart(measureLabel(what), (from, to) => zoom(what, from, to)));
         plots.append(charts.get(what).element);
       }
-      charts.get(what).show(curves, {axis: axis.value === "time" ? "seconds" : axis.value, smooth: Number(smooth.value), log: log.checked, marks: []});
+      charts.get(what).show(curves, {
+        axis: axis.value === "time" ? "seconds" : axis.value,
+        smooth: Number(smooth.value),
+        log: log.checked,
+        marks: [],
+      });
     }
     for (const [what, chart] of charts) {
       if (found.has(what)) continue;
@@ -141,18 +206,37 @@ export function showCompare({root, query, setQuery, say, onEnd, signal}) {
       charts.delete(what);
     }
     const last = (one, part) => one.history.series.get(part)?.value.at(-1);
-    const parts = ["training/loss", ...new Set(all.flatMap((one) => [...one.history.series.keys()].filter((key) => key.startsWith("validation/"))))];
+    const parts = [
+      "training/loss",
+      ...new Set(all.flatMap((one) => [...one.history.series.keys()].filter((key) => key.startsWith("validation/")))),
+    ];
     update(differences, all.map((one) => [one.id, ...parts.map((part) => last(one, part))]).join(), () => {
-      if (all.length < 2) return h("p", {class: "dim"}, "Add two jobs or more, here or by \"Compare these\" in the list of jobs.");
+      if (all.length < 2)
+        return h("p", {class: "dim"}, 'Add two jobs or more, here or by "Compare these" in the list of jobs.');
       const specs = all.map((one) => flat(one.job.spec ?? {}));
-      const fields = [...new Set(specs.flatMap((spec) => Object.keys(spec)))].sort().filter((field) => new Set(specs.map((spec) => spec[field])).size > 1);
-      return table("Fields that differ", [{title: "Field"}, ...all.map((one) => ({title: one.id}))], [
-        ...fields.map((field) => ({cells: [field, ...specs.map((spec) => spec[field] ?? "–")]})),
-        ...parts.filter((part) => all.some((one) => last(one, part) !== undefined)).map((part) =>
-            ({class: "best", cells: [`last ${part.replace("/", " ")}`, ...all.map((one) => measure(last(one, part)))]}))]);
+      const fields = [...new Set(specs.flatMap((spec) => Object.keys(spec)))]
+        .sort()
+        .filter((field) => new Set(specs.map((spec) => spec[field])).size > 1);
+      return table(
+        "Fields that differ",
+        [{title: "Field"}, ...all.map((one) => ({title: one.id}))],
+        [
+          ...fields.map((field) => ({cells: [field, ...specs.map((spec) => spec[field] ?? "–")]})),
+          ...parts
+            .filter((part) => all.some((one) => last(one, part) !== undefined))
+            .map((part) => ({
+              class: "best",
+              cells: [`last ${part.replace("/", " ")}`, ...all.map((one) => measure(last(one, part)))],
+            })),
+        ],
+      );
     });
   }
-  for (const control of [axis, smooth, log]) control.addEventListener("input", () => { remember(); ask(); });
+  for (const control of [axis, smooth, log])
+    control.addEventListener("input", () => {
+      remember();
+      ask();
+    });
   const repaint = () => charts.forEach((chart) => chart.repaint());
   document.addEventListener("theme", repaint);
   onEnd(() => {

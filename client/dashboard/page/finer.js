@@ -11,16 +11,21 @@ function stepsOf(history, axis, from, to) {
   return [step[Math.max(0, lowerBound(time, from) - 1)], step[Math.min(step.length - 1, lowerBound(time, to))]];
 }
 
-// Has `history`, which is of the job `name`, take the points of [from, to] from the daemon if it lacks some. Returns whether it
-// took points. Until then, the chart draws the points that are there.
+// Has `history`, which is of the job `name`, take the points of [from, to] from the daemon if it lacks some. Returns
+// whether it took points. Until then, the chart draws the points that are there.
 export async function refine(name, history, axis, from, to, signal) {
   if (![...history.series.values()].some((one) => one.isReduced)) return false;
   const range = stepsOf(history, axis, from, to);
-  const first = Math.max(0, Math.floor(range[0])), last = Math.ceil(range[1]);
+  const first = Math.max(0, Math.floor(range[0])),
+    last = Math.ceil(range[1]);
   if (!(last > 0) || !history.lacks(first, last)) return false;
   for (;;) {
     const {rewinds} = history;
-    const answer = await call("GetJobHistory", {name, first_step: first, last_step: last, view: "JOB_HISTORY_VIEW_CURVES"}, signal);
+    const answer = await call(
+      "GetJobHistory",
+      {name, first_step: first, last_step: last, view: "JOB_HISTORY_VIEW_CURVES"},
+      signal,
+    );
     if (history.takeFiner(answer, first, last, rewinds)) return true;
   }
 }

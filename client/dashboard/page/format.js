@@ -22,8 +22,12 @@ export function setting(value) {
 export function tick(value) {
   if (value === null) return "";
   const size = Math.abs(value);
-  if (size !== 0 && (size < 1e-4 || size >= 1e9)) return String(Number(value.toPrecision(4)).toExponential()).replace("e+", "e");
-  return value.toLocaleString("en", size >= 1e4 ? {notation: "compact", maximumFractionDigits: 2} : {maximumSignificantDigits: 6, useGrouping: false});
+  if (size !== 0 && (size < 1e-4 || size >= 1e9))
+    return String(Number(value.toPrecision(4)).toExponential()).replace("e+", "e");
+  return value.toLocaleString(
+    "en",
+    size >= 1e4 ? {notation: "compact", maximumFractionDigits: 2} : {maximumSignificantDigits: 6, useGrouping: false},
+  );
 }
 
 export const count = (value) => (value === undefined || value === null ? "" : Number(value).toLocaleString("en"));

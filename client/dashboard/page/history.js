@@ -6,17 +6,22 @@ import {lowerBound} from "./numbers.js";
 const JOINED = {training: "training", epoch: "training, mean of each epoch", validation: "validation"};
 
 // A curve of the API as an entry of History.series.
-const pointsOf = (curve) => ({step: (curve.steps ?? []).map(Number), time: curve.times ?? [], value: (curve.values ?? []).map(Number),
-                              points: Number(curve.total_points ?? 0), isReduced: curve.reduced ?? false});
+const pointsOf = (curve) => ({
+  step: (curve.steps ?? []).map(Number),
+  time: curve.times ?? [],
+  value: (curve.values ?? []).map(Number),
+  points: Number(curve.total_points ?? 0),
+  isReduced: curve.reduced ?? false,
+});
 
 export class History {
   // Ranges of steps in which reduced curves have all points: [{first, last}]; `last` 0 is the end.
   #exact = [];
 
   constructor() {
-    // By key, such as "training/loss", "epoch/loss", "validation/loss", "images_per_second": {step, time, value, points, isReduced}.
-    // The first three are arrays of one length, in the order of steps. `points` counts the log's points, of which a reduced curve
-    // has fewer.
+    // By key, such as "training/loss", "epoch/loss", "validation/loss", "images_per_second": {step, time, value,
+    // points, isReduced}. The first three are arrays of one length, in the order of steps. `points` counts the log's
+    // points, of which a reduced curve has fewer.
     this.series = new Map();
     // How often a curve went back to an earlier step.
     this.rewinds = 0;
@@ -48,11 +53,14 @@ export class History {
   // Whether the server has more points of these steps than this. `last` 0: to the end.
   lacks(first, last) {
     const isReduced = [...this.series.values()].some((one) => one.isReduced);
-    return isReduced && !this.#exact.some((one) => one.first <= first && (one.last === 0 || (last > 0 && last <= one.last)));
+    return (
+      isReduced && !this.#exact.some((one) => one.first <= first && (one.last === 0 || (last > 0 && last <= one.last)))
+    );
   }
 
-  // Puts the points of a GetJobHistoryResponse of these steps in the place of those that are there. Returns false, and takes
-  // nothing, if an attempt began at a checkpoint since `rewinds` was this.rewinds: the answer may have lost steps.
+  // Puts the points of a GetJobHistoryResponse of these steps in the place of those that are there. Returns false, and
+  // takes nothing, if an attempt began at a checkpoint since `rewinds` was this.rewinds: the answer may have lost
+  // steps.
   takeFiner({curves}, first, last, rewinds) {
     if (rewinds !== this.rewinds) return false;
     for (const curve of curves ?? []) {
@@ -60,19 +68,27 @@ export class History {
       const finer = pointsOf(curve);
       if (!old?.isReduced || finer.step.length === 0) continue;
       // Later points have come since the answer was made.
-      const begin = lowerBound(old.step, first), end = lowerBound(old.step, finer.step.at(-1) + 1);
-      for (const column of ["step", "time", "value"]) old[column] = [...old[column].slice(0, begin), ...finer[column], ...old[column].slice(end)];
+      const begin = lowerBound(old.step, first),
+        end = lowerBound(old.step, finer.step.at(-1) + 1);
+      for (const column of ["step", "time", "value"])
+        old[column] = [...old[column].slice(0, begin), ...finer[column], ...old[column].slice(end)];
     }
     // A reduced answer takes the place of points of which none was missing.
-    if ((curves ?? []).some((curve) => curve.reduced)) this.#exact = this.#exact.filter((one) => one.first > last || (one.last > 0 && one.last < first));
+    if ((curves ?? []).some((curve) => curve.reduced))
+      this.#exact = this.#exact.filter((one) => one.first > last || (one.last > 0 && one.last < first));
     else this.#exact.push({first, last});
     this.version++;
     return true;
   }
 
   #takeReport(report) {
-    this.newestReport = {step: Number(report.step ?? 0), steps: Number(report.steps ?? 0), epochs: Number(report.epochs ?? 0)};
-    if (this.newestReport.steps > 0 && this.newestReport.epochs > 0) this.stepsPerEpoch = this.newestReport.steps / this.newestReport.epochs;
+    this.newestReport = {
+      step: Number(report.step ?? 0),
+      steps: Number(report.steps ?? 0),
+      epochs: Number(report.epochs ?? 0),
+    };
+    if (this.newestReport.steps > 0 && this.newestReport.epochs > 0)
+      this.stepsPerEpoch = this.newestReport.steps / this.newestReport.epochs;
   }
 
   // `step` is the newest report's before the event.
@@ -113,10 +129,19 @@ export class History {
       this.artifacts = this.artifacts.filter((one) => one.name !== event.artifact.name);
       this.artifacts.push(event.artifact);
     } else if (event.worker_loads) {
-      this.notices.push({at, step: Number(event.worker_loads.step ?? 0), text: "The replicas' loads were measured: " +
-          (event.worker_loads.replicas ?? []).map((one) => `${one.device} ${Number(one.load).toFixed(2)}`).join(", ")});
+      this.notices.push({
+        at,
+        step: Number(event.worker_loads.step ?? 0),
+        text:
+          "The replicas' loads were measured: " +
+          (event.worker_loads.replicas ?? []).map((one) => `${one.device} ${Number(one.load).toFixed(2)}`).join(", "),
+      });
     } else if (event.priority_change) {
-      this.notices.push({text: `The priority went from ${event.priority_change.from ?? 0} to ${event.priority_change.to ?? 0}.`, at, step});
+      this.notices.push({
+        text: `The priority went from ${event.priority_change.from ?? 0} to ${event.priority_change.to ?? 0}.`,
+        at,
+        step,
+      });
     }
   }
 
@@ -129,12 +154,13 @@ export class History {
     if (!evaluation) return;
     // A loss of 0 is left out of the JSON.
     this.#add(`${part}/loss`, step, at, Number(evaluation.loss ?? 0));
-    for (const [name, value] of Object.entries(evaluation.metrics ?? {})) this.#add(`${part}/${name}`, step, at, number(value));
+    for (const [name, value] of Object.entries(evaluation.metrics ?? {}))
+      this.#add(`${part}/${name}`, step, at, number(value));
   }
 
   #add(key, step, at, value) {
     let one = this.series.get(key);
-    if (!one) this.series.set(key, one = {step: [], time: [], value: [], points: 0, isReduced: false});
+    if (!one) this.series.set(key, (one = {step: [], time: [], value: [], points: 0, isReduced: false}));
     // A later attempt starts at a checkpoint: points after the checkpoint belong to lost steps.
     if (one.step.length && one.step[one.step.length - 1] >= step) this.rewinds++;
     while (one.step.length && one.step[one.step.length - 1] >= step) {
@@ -154,7 +180,8 @@ export class History {
     const one = this.series.get(key);
     if (!one) return {x: [], y: []};
     if (axis === "time") return {x: one.time, y: one.value};
-    if (axis === "epoch" && this.stepsPerEpoch > 0) return {x: one.step.map((step) => step / this.stepsPerEpoch), y: one.value};
+    if (axis === "epoch" && this.stepsPerEpoch > 0)
+      return {x: one.step.map((step) => step / this.stepsPerEpoch), y: one.value};
     return {x: one.step, y: one.value};
   }
 
@@ -174,7 +201,9 @@ export class History {
       found.get(measure).push(key);
     }
     const order = (name) => (name === "loss" ? 0 : name === "images_per_second" ? 3 : name === "learning_rate" ? 2 : 1);
-    return [...found].map(([measure, keys]) => ({measure, keys: keys.sort()})).sort((a, b) => order(a.measure) - order(b.measure));
+    return [...found]
+      .map(([measure, keys]) => ({measure, keys: keys.sort()}))
+      .sort((a, b) => order(a.measure) - order(b.measure));
   }
 
   state() {

@@ -2,8 +2,10 @@
 
 import {ask, call, CallError, follow, isFinal} from "./api.js";
 import {Chart, curveControls} from "./chart.js";
-import {change, h, svg, table, update} from "./dom.js";
-import {bytes, count, duration, id, jobState, measure, rate, seconds, setting, shortEnum, time} from "./format.js";
+import {change, h, table, update} from "./dom.js";
+import {bytes, count, duration, id, jobState, measure, rate, shortEnum, time} from "./format.js";
+import {confusionMatrix} from "./confusion_matrix.js";
+import {epochsTable, replicasTable} from "./epoch_tables.js";
 import {refine} from "./finer.js";
 import {History, measureLabel, seriesLabel} from "./history.js";
 
@@ -12,13 +14,28 @@ const COLOR_OF = {training: 0, validation: 1, epoch: 2};
 const ENDED = ["SUCCEEDED", "FAILED", "CANCELLED"];
 // Which buttons a state has.
 const ACTIONS = [
-  {label: "Pause", method: "PauseJob", states: ["QUEUED", "STARTING", "RUNNING", "PREEMPTING"],
-   question: (name) => `Pause ${name}? The job writes a checkpoint, frees its devices, and waits for Resume.`},
-  {label: "Resume", method: "ResumeJob", states: ["PAUSED", "FAILED"],
-   question: (name) => `Resume ${name}? The job waits for devices, and continues from its last checkpoint.`},
-  {label: "Cancel", method: "CancelJob", states: ["QUEUED", "STARTING", "RUNNING", "PAUSING", "PAUSED", "PREEMPTING"], danger: true,
-   question: (name, state) => state === "QUEUED" ? `Cancel ${name}? The job ends at once. It cannot be resumed.`
-       : `Cancel ${name}? The job writes a checkpoint and its model, and ends. It cannot be resumed.`},
+  {
+    label: "Pause",
+    method: "PauseJob",
+    states: ["QUEUED", "STARTING", "RUNNING", "PREEMPTING"],
+    question: (name) => `Pause ${name}? The job writes a checkpoint, frees its devices, and waits for Resume.`,
+  },
+  {
+    label: "Resume",
+    method: "ResumeJob",
+    states: ["PAUSED", "FAILED"],
+    question: (name) => `Resume ${name}? The job waits for devices, and continues from its last checkpoint.`,
+  },
+  {
+    label: "Cancel",
+    method: "CancelJob",
+    states: ["QUEUED", "STARTING", "RUNNING", "PAUSING", "PAUSED", "PREEMPTING"],
+    danger: true,
+    question: (name, state) =>
+      state === "QUEUED"
+        ? `Cancel ${name}? The job ends at once. It cannot be resumed.`
+        : `Cancel ${name}? The job writes a checkpoint and its model, and ends. It cannot be resumed.`,
+  },
 ];
 
 export function showJob({root, id: jobId, query, setQuery, say, user, onEnd, signal}) {
@@ -33,41 +50,87 @@ export function showJob({root, id: jobId, query, setQuery, say, user, onEnd, sig
   const heading = h("h1", {}, jobId);
   const state = h("span", {class: "state"});
   const buttons = h("span", {class: "bar"});
-  const problem = h("p", {class: "error", role: "alert"}), failure = h("p", {class: "error"});
+  const problem = h("p", {class: "error", role: "alert"}),
+    failure = h("p", {class: "error"});
   const facts = h("div", {class: "facts"});
   const bar = h("progress", {class: "wide", max: 1, value: 0, "aria-label": "progress of the training"});
   const {axis, smooth, log, labels, choice} = curveControls(query);
   const reduction = h("span", {class: "dim"});
   const plots = h("div", {class: "charts"});
   const wait = h("p", {class: "dim"}, "Reading the job's log…");
-  const epochs = h("div", {class: "short"}), replicas = h("div", {class: "short"}), files = h("div", {class: "short"}), changes = h("div", {class: "short"}), matrix = h("div");
+  const epochs = h("div", {class: "short"}),
+    replicas = h("div", {class: "short"}),
+    files = h("div", {class: "short"}),
+    changes = h("div", {class: "short"}),
+    matrix = h("div");
   root.append(
-      h("div", {class: "bar"}, heading, state, buttons), failure, problem, bar, facts,
-      h("div", {class: "bar"}, labels, h("span", {class: "dim"}, "drag to zoom, double-click to see all"), reduction),
-      wait, plots, h("h2", {}, "Epochs"), epochs, replicas, matrix, h("h2", {}, "Checkpoints and files"), files,
-      h("h2", {}, "Events"), changes,
-      section("Layers", layers), section("Job file", jobFile), section("Log", followLog));
+    h("div", {class: "bar"}, heading, state, buttons),
+    failure,
+    problem,
+    bar,
+    facts,
+    h("div", {class: "bar"}, labels, h("span", {class: "dim"}, "drag to zoom, double-click to see all"), reduction),
+    wait,
+    plots,
+    h("h2", {}, "Epochs"),
+    epochs,
+    replicas,
+    matrix,
+    h("h2", {}, "Checkpoints and files"),
+    files,
+    h("h2", {}, "Events"),
+    changes,
+    section("Layers", layers),
+    section("Job file", jobFile),
+    section("Log", followLog),
+  );
 
   // A part that is filled when it is opened.
   function section(title, fillIn) {
     const body = h("div");
     let isFailed = false;
-    return h("details", {ontoggle: ({target}) => {
-      if (!target.open || (body.childNodes.length && !isFailed)) return;
-      isFailed = false;
-      body.replaceChildren();
-      fillIn(body).catch((error) => {
-        isFailed = true;
-        if (!signal.aborted) body.replaceChildren(h("p", {class: "error"}, error.message));
-      });
-    }}, h("summary", {}, title), body);
+    return h(
+      "details",
+      {
+        ontoggle: ({target}) => {
+          if (!target.open || (body.childNodes.length && !isFailed)) return;
+          isFailed = false;
+          body.replaceChildren();
+          fillIn(body).catch((error) => {
+            isFailed = true;
+            if (!signal.aborted) body.replaceChildren(h("p", {class: "error"}, error.message));
+          });
+        },
+      },
+      h("summary", {}, title),
+      body,
+    );
   }
 
   async function layers(body) {
     const model = await call("DescribeModel", {job: name}, signal);
-    body.append(table("Layers", [{title: "Layer"}, {title: "Kind"}, {title: "Output"}, {title: "Parameters", number: true}, {title: "Operations", number: true}],
-        (model.layers ?? []).map((layer) => ({cells: [layer.name, layer.kind, (layer.output_shape ?? []).join(" × "), count(layer.parameters ?? 0), count(layer.operations ?? 0)]}))),
-        h("p", {}, `${count(model.parameters ?? 0)} parameters`));
+    body.append(
+      table(
+        "Layers",
+        [
+          {title: "Layer"},
+          {title: "Kind"},
+          {title: "Output"},
+          {title: "Parameters", number: true},
+          {title: "Operations", number: true},
+        ],
+        (model.layers ?? []).map((layer) => ({
+          cells: [
+            layer.name,
+            layer.kind,
+            (layer.output_shape ?? []).join(" × "),
+            count(layer.parameters ?? 0),
+            count(layer.operations ?? 0),
+          ],
+        })),
+      ),
+      h("p", {}, `${count(model.parameters ?? 0)} parameters`),
+    );
   }
   async function jobFile(body) {
     const text = await (await ask(`/api/job_file?name=${encodeURIComponent(name)}`, {signal})).text();
@@ -78,7 +141,11 @@ export function showJob({root, id: jobId, query, setQuery, say, user, onEnd, sig
     const empty = h("p", {class: "dim", hidden: true}, "The job has written no log.");
     body.append(text, empty);
     // A job that has ended may be resumed, and write more.
-    for (let offset = 0; !signal.aborted; await new Promise((resolve) => setTimeout(resolve, ENDED.includes(history.state()) ? 5000 : 1000))) {
+    for (
+      let offset = 0;
+      !signal.aborted;
+      await new Promise((resolve) => setTimeout(resolve, ENDED.includes(history.state()) ? 5000 : 1000))
+    ) {
       try {
         for (let more = " "; more;) {
           const response = await ask(`/api/log?name=${encodeURIComponent(name)}&offset=${offset}`, {signal});
@@ -98,11 +165,18 @@ export function showJob({root, id: jobId, query, setQuery, say, user, onEnd, sig
 
   const isMine = () => user.role === "ADMIN" || (user.role === "SUBMITTER" && job?.user === user.user);
 
-  const act = (method, request, question, label, field) => change(question, label, field, async (answer) => {
-    job = await call(method, request(answer), signal);
-    goOn();
-    drawHead();
-  }, {problem, signal});
+  const act = (method, request, question, label, field) =>
+    change(
+      question,
+      label,
+      field,
+      async (answer) => {
+        job = await call(method, request(answer), signal);
+        goOn();
+        drawHead();
+      },
+      {problem, signal},
+    );
 
   function drawHead() {
     // The log may be ahead of what GetJob said, or behind while it is read.
@@ -111,32 +185,79 @@ export function showJob({root, id: jobId, query, setQuery, say, user, onEnd, sig
     state.textContent = now.toLowerCase();
     state.className = `state ${now}`;
     heading.textContent = job?.spec?.name ? `${job.spec.name} (${jobId})` : jobId;
-    update(buttons, `${now} ${isMine()}`, () => !isMine() ? [] : [
-      ...ACTIONS.filter((action) => action.states.includes(now)).map((action) => h("button", {type: "button", class: action.danger && "danger",
-        onclick: () => act(action.method, () => ({name}), action.question(job?.spec?.name || jobId, now), action.label)}, action.label)),
-      !ENDED.includes(now) && h("button", {type: "button", onclick: () => act("UpdateJob",
-          (value) => ({job: {name, priority: Number(value)}, update_mask: "priority"}), "Priority, from -100 to 100 (above 0 for administrators)", "Set",
-          {type: "number", min: -100, max: user.role === "ADMIN" ? 100 : 0, value: job?.priority ?? 0, required: true})}, "Priority")]);
-    failure.textContent = now === "FAILED" ? (isCurrent ? history.states.at(-1) : job)?.message ?? "" : "";
+    update(buttons, `${now} ${isMine()}`, () =>
+      !isMine()
+        ? []
+        : [
+            ...ACTIONS.filter((action) => action.states.includes(now)).map((action) =>
+              h(
+                "button",
+                {
+                  type: "button",
+                  class: action.danger && "danger",
+                  onclick: () =>
+                    act(action.method, () => ({name}), action.question(job?.spec?.name || jobId, now), action.label),
+                },
+                action.label,
+              ),
+            ),
+            !ENDED.includes(now) &&
+              h(
+                "button",
+                {
+                  type: "button",
+                  onclick: () =>
+                    act(
+                      "UpdateJob",
+                      (value) => ({job: {name, priority: Number(value)}, update_mask: "priority"}),
+                      "Priority, from -100 to 100 (above 0 for administrators)",
+                      "Set",
+                      {
+                        type: "number",
+                        min: -100,
+                        max: user.role === "ADMIN" ? 100 : 0,
+                        value: job?.priority ?? 0,
+                        required: true,
+                      },
+                    ),
+                },
+                "Priority",
+              ),
+          ],
+    );
+    failure.textContent = now === "FAILED" ? ((isCurrent ? history.states.at(-1) : job)?.message ?? "") : "";
     const report = history.newestReport;
     const part = now === "SUCCEEDED" ? 1 : report?.steps > 0 ? report.step / report.steps : 0;
     bar.value = part;
     const speeds = history.series.get("images_per_second")?.value ?? [];
     const batch = Number(job?.spec?.training?.global_batch_size ?? 0);
-    const left = now === "RUNNING" && speeds.length && batch && report?.steps > report?.step ? (report.steps - report.step) * batch / speeds.at(-1) : undefined;
+    const left =
+      now === "RUNNING" && speeds.length && batch && report?.steps > report?.step
+        ? ((report.steps - report.step) * batch) / speeds.at(-1)
+        : undefined;
     const best = job?.best;
-    const shown = [["user", job?.user], ["priority", job?.priority ?? 0], ["devices", (job?.devices ?? []).map(id).join(", ")],
-      ["step", report && `${count(report.step)} of ${count(report.steps)}`], ["speed", now === "RUNNING" && speeds.length && rate(speeds.at(-1))],
-      ["time left", duration(left)], ["planned memory of a replica", job?.planned_memory_bytes && bytes(job.planned_memory_bytes)],
-      ["best", best && `${best.metric} ${measure(best.value)}`], ["submitted", time(job?.create_time)], ["ran", ENDED.includes(now) && job?.run_seconds && duration(job.run_seconds)],
-      ["waits", ["QUEUED", "STARTING", "CANCELLING", "PAUSING"].includes(now) && job?.waiting?.message], ["sweep", job?.sweep && h("a", {href: `#/${job.sweep}`}, id(job.sweep))]];
-    update(facts, JSON.stringify(shown.map(([, value]) => value instanceof Node ? value.textContent : value)),
-        () => shown.filter(([, value]) => value).map(([label, value]) => h("span", {}, h("span", {}, label), value)));
+    const shown = [
+      ["user", job?.user],
+      ["priority", job?.priority ?? 0],
+      ["devices", (job?.devices ?? []).map(id).join(", ")],
+      ["step", report && `${count(report.step)} of ${count(report.steps)}`],
+      ["speed", now === "RUNNING" && speeds.length && rate(speeds.at(-1))],
+      ["time left", duration(left)],
+      ["planned memory of a replica", job?.planned_memory_bytes && bytes(job.planned_memory_bytes)],
+      ["best", best && `${best.metric} ${measure(best.value)}`],
+      ["submitted", time(job?.create_time)],
+      ["ran", ENDED.includes(now) && job?.run_seconds && duration(job.run_seconds)],
+      ["waits", ["QUEUED", "STARTING", "CANCELLING", "PAUSING"].includes(now) && job?.waiting?.message],
+      ["sweep", job?.sweep && h("a", {href: `#/${job.sweep}`}, id(job.sweep))],
+    ];
+    update(facts, JSON.stringify(shown.map(([, value]) => (value instanceof Node ? value.textContent : value))), () =>
+      shown.filter(([, value]) => value).map(([label, value]) => h("span", {}, h("span", {}, label), value)),
+    );
   }
 
   async function zoom(from, to) {
     try {
-      if (await refine(name, history, axis.value, from, to, signal)) ask4draw();
+      if (await refine(name, history, axis.value, from, to, signal)) drawSoon();
     } catch (error) {
       if (error.name !== "AbortError") say(error.message);
     }
@@ -144,8 +265,14 @@ export function showJob({root, id: jobId, query, setQuery, say, user, onEnd, sig
 
   function drawCharts() {
     const most = Math.max(0, ...[...history.series.values()].filter((one) => one.isReduced).map((one) => one.points));
-    reduction.textContent = most > 0 ? `of ${count(most)} reports the curves show the first, smallest, largest and last of each span; zoom in to see all` : "";
-    const marks = history.states.slice(1).concat(history.notices).map((one) => history.place(one, axis.value));
+    reduction.textContent =
+      most > 0
+        ? `of ${count(most)} reports the curves show the first, smallest, largest and last of a span; zoom in to see all`
+        : "";
+    const marks = history.states
+      .slice(1)
+      .concat(history.notices)
+      .map((one) => history.place(one, axis.value));
     for (const {measure: what, keys} of history.measures()) {
       let chart = charts.get(what);
       if (!chart) {
@@ -155,10 +282,20 @@ export function showJob({root, id: jobId, query, setQuery, say, user, onEnd, sig
       }
       // The means of epochs say more than the reports only if there are more reports.
       const size = (key) => history.series.get(key)?.points ?? 0;
-      const useful = keys.filter((key) => !key.startsWith("epoch/") || size(key) < size(key.replace("epoch/", "training/")) || !size(key.replace("epoch/", "training/")));
+      const useful = keys.filter(
+        (key) =>
+          !key.startsWith("epoch/") ||
+          size(key) < size(key.replace("epoch/", "training/")) ||
+          !size(key.replace("epoch/", "training/")),
+      );
       const curves = useful.map((key) => {
         // Kept, with what was computed for it.
-        const curve = chart.curves.get(key) ?? {key, label: seriesLabel(key), dash: key.startsWith("epoch/"), color: COLOR_OF[key.split("/")[0]] ?? 0};
+        const curve = chart.curves.get(key) ?? {
+          key,
+          label: seriesLabel(key),
+          dash: key.startsWith("epoch/"),
+          color: COLOR_OF[key.split("/")[0]] ?? 0,
+        };
         chart.curves.set(key, curve);
         return Object.assign(curve, history.along(key, axis.value));
       });
@@ -168,64 +305,91 @@ export function showJob({root, id: jobId, query, setQuery, say, user, onEnd, sig
 
   function drawEpochs() {
     const last = history.epochs.at(-1);
-    const names = [...new Set(history.epochs.flatMap((epoch) => Object.keys(epoch.training?.metrics ?? {}).concat(Object.keys(epoch.validation?.metrics ?? {}))))];
-    update(epochs, `${history.epochs.length} ${last?.step} ${last?.attempt} ${ENDED.includes(history.state())}`, () => history.epochs.length === 0 ? h("p", {class: "dim"}, ENDED.includes(history.state()) ? "No epoch ended." : "No epoch has ended yet.")
-        : [history.epochs.length > 200 && h("p", {class: "dim"}, `The newest 200 of ${count(history.epochs.length)}.`), table("Epochs", [{title: "Epoch", number: true}, {title: "Training loss", number: true}, ...names.map((one) => ({title: `Training ${one}`, number: true})), {title: "Validation loss", number: true},
-            ...names.map((one) => ({title: `Validation ${one}`, number: true})), {title: "Speed", number: true}, {title: "Learning rate", number: true}, {title: "Time", number: true}],
-            history.epochs.slice(-200).reverse().map((epoch) => ({cells: [epoch.epoch, measure(epoch.training?.loss ?? 0), ...names.map((one) => measure(epoch.training?.metrics?.[one])),
-              epoch.validation ? measure(epoch.validation.loss ?? 0) : "", ...names.map((one) => measure(epoch.validation?.metrics?.[one])), rate(epoch.images_per_second ?? 0),
-              setting(epoch.learning_rate ?? 0), duration(epoch.training_seconds ?? 0)]})))]);
+    update(epochs, `${history.epochs.length} ${last?.step} ${last?.attempt} ${ENDED.includes(history.state())}`, () =>
+      history.epochs.length === 0
+        ? h("p", {class: "dim"}, ENDED.includes(history.state()) ? "No epoch ended." : "No epoch has ended yet.")
+        : [
+            history.epochs.length > 200 && h("p", {class: "dim"}, `The newest 200 of ${count(history.epochs.length)}.`),
+            epochsTable(history.epochs),
+          ],
+    );
     const shares = last?.replicas ?? [];
-    update(replicas, JSON.stringify(shares), () => shares.length < 2 ? [] : [h("h2", {}, "Replicas, in the last epoch"),
-      table("Replicas", [{title: "Rank", number: true}, {title: "Device"}, {title: "Samples", number: true}, {title: "Share", number: true}, {title: "Waited for data", number: true}, {title: "Averaging", number: true}],
-          shares.map((one) => ({cells: [one.rank ?? 0, id(one.device), count(one.samples ?? 0), `${(100 * (one.load ?? 0)).toFixed(1)} %`, duration(one.data_wait_seconds ?? 0), duration(one.reduce_seconds ?? 0)]})))]);
-    update(matrix, history.matrix?.sequence ?? 0, () => history.matrix ? [h("h2", {}, "Confusion matrix of the last validation"),
-      h("p", {class: "dim"}, "Each row is a true class, each column a predicted class."), picture(history.matrix)] : []);
-  }
-
-  // Rows are the true classes, columns the predicted ones.
-  function picture({classes, counts}) {
-    const n = Number(classes), size = Math.max(3, Math.min(46, Math.floor(600 / n)));
-    const sums = Array.from({length: n}, (_, row) => counts.slice(row * n, row * n + n).reduce((sum, one) => sum + Number(one), 0));
-    const label = `confusion matrix of ${n} classes: ${counts.filter((_, i) => i % (n + 1) === 0).reduce((sum, one) => sum + Number(one), 0)} of ${sums.reduce((a, b) => a + b, 0)} right`;
-    const shade = (one, i) => 0.06 + 0.94 * Number(one) / (sums[Math.floor(i / n)] || 1);
-    const color = (i) => i % (n + 1) === 0 ? "#2a9d4a" : "#d9541e";
-    if (n > 40) {
-      // Too many rectangles for a page.
-      const canvas = h("canvas", {class: "matrix", width: n * size, height: n * size, role: "img", "aria-label": label});
-      const context = canvas.getContext("2d");
-      counts.forEach((one, i) => {
-        context.globalAlpha = shade(one, i);
-        context.fillStyle = color(i);
-        context.fillRect((i % n) * size, Math.floor(i / n) * size, size, size);
-      });
-      return canvas;
-    }
-    return svg("svg", {class: "matrix", width: n * size + 40, height: n * size + 40, viewBox: `0 0 ${n * size + 40} ${n * size + 40}`, role: "img", "aria-label": label},
-        counts.map((one, i) => {
-          const row = Math.floor(i / n), column = i % n;
-          return svg("rect", {x: 40 + column * size, y: 20 + row * size, width: size - 1, height: size - 1, fill: color(i), "fill-opacity": shade(one, i).toFixed(3)}, svg("title", {}, `true ${row}, predicted ${column}: ${count(one)}`));
-        }),
-        n <= 14 && counts.map((one, i) => svg("text", {x: 40 + (i % n) * size + (size - 1) / 2, y: 24 + Math.floor(i / n) * size + size / 2, "text-anchor": "middle"}, Number(one) ? count(one) : "")),
-        Array.from({length: n}, (_, i) => [svg("text", {x: 34, y: 20 + i * size + size * 0.65, "text-anchor": "end"}, i),
-          svg("text", {x: 40 + i * size + size / 2, y: 14, "text-anchor": "middle"}, i)]));
+    update(replicas, JSON.stringify(shares), () =>
+      shares.length < 2 ? [] : [h("h2", {}, "Replicas, in the last epoch"), replicasTable(shares)],
+    );
+    update(matrix, history.matrix?.sequence ?? 0, () =>
+      history.matrix
+        ? [
+            h("h2", {}, "Confusion matrix of the last validation"),
+            h("p", {class: "dim"}, "Each row is a true class, each column a predicted class."),
+            confusionMatrix(history.matrix),
+          ]
+        : [],
+    );
   }
 
   function drawLists() {
     // Each best checkpoint takes the place of the one before.
     const best = checkpoints.find((one) => one.best);
     update(files, JSON.stringify([checkpoints, history.artifacts]), () => [
-      h("p", {}, history.artifacts.length === 0 ? h("span", {class: "dim"}, "No file can be downloaded yet.") : history.artifacts.map((one) => [
-        h("a", {href: `/api/artifact?name=${encodeURIComponent(name)}&artifact=${encodeURIComponent(one.name)}`, download: one.name}, one.name), ` ${bytes(one.size_bytes)}  `])),
-      checkpoints.length > 0 && table("Checkpoints", [{title: "Step", number: true}, {title: "Epoch", number: true}, {title: "Size", number: true}, {title: "Written"}, {title: ""}],
-          checkpoints.map((one) => ({cells: [count(one.step ?? 0), one.epoch ?? 0, bytes(one.size_bytes), time(history.checkpoints.findLast((event) => event.step === one.step)?.at), one === best ? "best" : ""]})))]);
-    const all = history.states.map((one) => ({at: one.at, text: `${jobState(one.to).toLowerCase()}${one.message ? `: ${one.message}` : ""}`, reason: shortEnum(one.reason, "STATE_REASON_")}))
-        .concat(history.notices.map((one) => ({at: one.at, text: one.text, reason: "notice"}))).sort((a, b) => b.at - a.at);
-    update(changes, `${all.length} ${all[0]?.at}`, () => table("State changes and notices", [{title: "Time"}, {title: "Event"}, {title: "Reason"}],
-        all.slice(0, 200).map((one) => ({cells: [time(one.at), one.text, one.reason]}))));
+      h(
+        "p",
+        {},
+        history.artifacts.length === 0
+          ? h("span", {class: "dim"}, "No file can be downloaded yet.")
+          : history.artifacts.map((one) => [
+              h(
+                "a",
+                {
+                  href: `/api/artifact?name=${encodeURIComponent(name)}&artifact=${encodeURIComponent(one.name)}`,
+                  download: one.name,
+                },
+                one.name,
+              ),
+              ` ${bytes(one.size_bytes)}  `,
+            ]),
+      ),
+      checkpoints.length > 0 &&
+        table(
+          "Checkpoints",
+          [
+            {title: "Step", number: true},
+            {title: "Epoch", number: true},
+            {title: "Size", number: true},
+            {title: "Written"},
+            {title: ""},
+          ],
+          checkpoints.map((one) => ({
+            cells: [
+              count(one.step ?? 0),
+              one.epoch ?? 0,
+              bytes(one.size_bytes),
+              time(history.checkpoints.findLast((event) => event.step === one.step)?.at),
+              one === best ? "best" : "",
+            ],
+          })),
+        ),
+    ]);
+    const all = history.states
+      .map((one) => ({
+        at: one.at,
+        text: `${jobState(one.to).toLowerCase()}${one.message ? `: ${one.message}` : ""}`,
+        reason: shortEnum(one.reason, "STATE_REASON_"),
+      }))
+      .concat(history.notices.map((one) => ({at: one.at, text: one.text, reason: "notice"})))
+      .sort((a, b) => b.at - a.at);
+    update(changes, `${all.length} ${all[0]?.at}`, () =>
+      table(
+        "State changes and notices",
+        [{title: "Time"}, {title: "Event"}, {title: "Reason"}],
+        all.slice(0, 200).map((one) => ({cells: [time(one.at), one.text, one.reason]})),
+      ),
+    );
   }
 
-  let isAsked = false, isGone = false, earliest = 0;
+  let isAsked = false,
+    isGone = false,
+    earliest = 0;
   function draw() {
     const begin = performance.now();
     isAsked = false;
@@ -238,8 +402,8 @@ export function showJob({root, id: jobId, query, setQuery, say, user, onEnd, sig
     const end = performance.now();
     earliest = end + Math.min(200, 3 * (end - begin));
   }
-  // Draws soon. However often events come, the page rests three times as long as it draws, at most 200 ms, so that it answers the user.
-  const ask4draw = () => {
+  // However often events come, the page rests three times as long as it draws, at most 200 ms. So it answers the user.
+  const drawSoon = () => {
     if (isAsked) return;
     isAsked = true;
     setTimeout(() => requestAnimationFrame(draw), Math.max(0, earliest - performance.now()));
@@ -248,11 +412,15 @@ export function showJob({root, id: jobId, query, setQuery, say, user, onEnd, sig
     try {
       job = await call("GetJob", {name}, signal);
       goOn();
-      ask4draw();
+      drawSoon();
     } catch (error) {
       if (error.code === "NOT_FOUND") {
         isGone = true;
-        root.replaceChildren(h("h1", {}, jobId), h("p", {class: "error"}, error.message), h("a", {href: "#/jobs"}, "All jobs"));
+        root.replaceChildren(
+          h("h1", {}, jobId),
+          h("p", {class: "error"}, error.message),
+          h("a", {href: "#/jobs"}, "All jobs"),
+        );
       } else if (error.name !== "AbortError") {
         say(error.message);
       }
@@ -261,15 +429,16 @@ export function showJob({root, id: jobId, query, setQuery, say, user, onEnd, sig
   const take = (event) => {
     history.take(event);
     if (event.state_change) readJob();
-    ask4draw();
+    drawSoon();
   };
   // What the log does not say: devices, the reason for waiting, the checkpoints that are kept.
   async function readAgain() {
     await readJob();
     if (isGone) return;
     try {
-      if (history.checkpoints.length) checkpoints = (await call("ListCheckpoints", {job: name}, signal)).checkpoints ?? [];
-      ask4draw();
+      if (history.checkpoints.length)
+        checkpoints = (await call("ListCheckpoints", {job: name}, signal)).checkpoints ?? [];
+      drawSoon();
     } catch {
       // The next time it may answer.
     }
@@ -280,17 +449,28 @@ export function showJob({root, id: jobId, query, setQuery, say, user, onEnd, sig
   function goOn() {
     if (!isOver || (history.version > 0 && Number(job.last_sequence) <= history.sequence)) return;
     isOver = false;
-    onEnd(follow(() => `/events/job?name=${encodeURIComponent(name)}&after=${history.sequence}`, {
-      snapshot: (data) => { history.takeSnapshot(data); ask4draw(); },
-      event: take,
-      reset: () => dispatchEvent(new HashChangeEvent("hashchange")),
-      end: () => { isOver = true; },
-    }, say));
+    onEnd(
+      follow(
+        () => `/events/job?name=${encodeURIComponent(name)}&after=${history.sequence}`,
+        {
+          snapshot: (data) => {
+            history.takeSnapshot(data);
+            drawSoon();
+          },
+          event: take,
+          reset: () => dispatchEvent(new HashChangeEvent("hashchange")),
+          end: () => {
+            isOver = true;
+          },
+        },
+        say,
+      ),
+    );
   }
   for (const control of [axis, smooth, log]) {
     control.addEventListener("input", () => {
       setQuery(choice());
-      ask4draw();
+      drawSoon();
     });
   }
   const repaint = () => charts.forEach(({chart}) => chart.repaint());
