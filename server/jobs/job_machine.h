@@ -153,9 +153,9 @@ class JobMachine {
       const std::string& user, const std::string& request_id, const v1::JobSpec& submitted_spec,
       const v1::CheckpointSource& forked_from = v1::CheckpointSource(), bool is_step_given = false);
 
-  // Stops a job. QUEUED and PAUSED become CANCELLED. STARTING, RUNNING and PAUSING become CANCELLING.
-  // CANCELLING and CANCELLED stay. `reason` is CANCEL_REQUESTED, SHUTDOWN or TIME_LIMIT_EXCEEDED. NOT_FOUND:
-  // no such job. FAILED_PRECONDITION: the job has SUCCEEDED or FAILED.
+  // Stops a job. QUEUED and PAUSED become CANCELLED. STARTING, RUNNING, PAUSING and PREEMPTING become
+  // CANCELLING. CANCELLING and CANCELLED stay. `reason` is CANCEL_REQUESTED, SHUTDOWN or TIME_LIMIT_EXCEEDED.
+  // NOT_FOUND: no such job. FAILED_PRECONDITION: the job has SUCCEEDED or FAILED.
   void Cancel(const std::string& id, v1::StateReason reason, Done<v1::Job> done);
 
   // Pauses a job. QUEUED becomes PAUSED. STARTING, RUNNING and PREEMPTING become PAUSING. PAUSING and PAUSED
@@ -169,8 +169,8 @@ class JobMachine {
   void Resume(const std::string& id, int max_queued_jobs, Done<v1::Job> done);
 
   // Makes a job give its devices to another job. STARTING and RUNNING become PREEMPTING, and later QUEUED.
-  // PREEMPTING stays. `message` names the other job. NOT_FOUND: no such job. FAILED_PRECONDITION: the job is
-  // in another state.
+  // PREEMPTING stays. `message` is the message of the state change. NOT_FOUND: no such job.
+  // FAILED_PRECONDITION: the job is in another state.
   void Preempt(const std::string& id, const std::string& message, Done<v1::Job> done);
 
   // Changes a job's priority, with an event. Does nothing if the priority is the same. NOT_FOUND: no such

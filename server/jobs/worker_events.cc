@@ -256,7 +256,8 @@ absl::Status ApplyEvent(const WorkerEvent& event, const google::protobuf::Timest
       if (event.started().step() == 0) changes->job.job.clear_last_checkpoint();
       ForgetModel(&changes->job.job);
       TANDEM_RETURN_IF_ERROR(edit.Take(trigger, v1::STATE_REASON_TRAINING_STARTED, message, time));
-      // On a cluster, the lease begins now.
+      // On a cluster, the lease begins now, also if the job must already stop.
+      if (!job->has_spec()) TANDEM_RETURN_IF_ERROR(transaction->LoadSpec(&changes->job));
       if (job->spec().has_cluster()) {
         *changes->job.job.mutable_lease_time() = now;
         changes->leases->Begin(*job);
@@ -295,9 +296,9 @@ absl::Status ApplyEvents(Transaction* transaction, int32_t attempt, const std::v
                          const google::protobuf::Timestamp& now, JobChanges* changes) {
   StoredJob& row = changes->job;
   TANDEM_RETURN_IF_ERROR(CheckAttempt(row.job, attempt));
-  // A preempted job, or a job that lost another worker, has already reported this worker's end.
+  // A preempted or resumed job, or a job that lost another worker, has already reported this worker's end.
   if (row.job.state() == v1::JOB_STATE_QUEUED && row.job.reason() != v1::STATE_REASON_PREEMPTED &&
-      row.job.reason() != v1::STATE_REASON_RESTARTING) {
+      row.job.reason() != v1::STATE_REASON_RESTARTING && row.job.reason() != v1::STATE_REASON_RESUMED) {
     return absl::FailedPreconditionError(absl::StrCat("cannot apply events of attempt ", attempt, " of \"",
                                                       row.job.name(),
                                                       "\": the attempt was given up and the job is QUEUED"));

@@ -79,6 +79,35 @@ TEST_F(WorkerEventsTest, EventsThatHaveNoPlaceAreRefused) {
   jobs_.CheckLog(starting);
 }
 
+TEST_F(WorkerEventsTest, AResumedJobHasTheEventsOfItsEndedWorker) {
+  const std::string id = jobs_.RunningJob();
+  ASSERT_TRUE(jobs_.Pause(id).ok());
+  ASSERT_TRUE(jobs_.Apply(id, 1, {Finished(2, v1::JOB_STATE_PAUSED)}).ok());
+  ASSERT_EQ(jobs_.Resume(id)->state(), v1::JOB_STATE_QUEUED);
+  const auto position = jobs_.Apply(id, 1, {Finished(2, v1::JOB_STATE_PAUSED)});
+  ASSERT_TRUE(position.ok()) << position.status();
+  EXPECT_EQ(position->worker_sequence, 2);
+  EXPECT_EQ(jobs_.Apply(id, 1, {ProgressAt(3, 1)}).status().code(), absl::StatusCode::kFailedPrecondition);
+  jobs_.CheckLog(id);
+}
+
+TEST_F(WorkerEventsTest, TrainingOnAClusterCountsAlsoIfTheJobMustStop) {
+  JobMachine::NewJob job;
+  job.spec.mutable_cluster()->mutable_slurm();
+  job.submitted_spec = job.spec;
+  const std::string id = JobId(jobs_.Create(std::move(job))->name());
+  Awaited<absl::StatusOr<v1::Job>> scheduled;
+  jobs_.machine().Schedule(id, {}, scheduled.Done());
+  ASSERT_TRUE(scheduled.Get().ok());
+  ASSERT_TRUE(jobs_.Cancel(id).ok());
+  ASSERT_TRUE(jobs_.Apply(id, 1, {Started(1)}).ok());
+  jobs_.clock().Advance(absl::Seconds(10));
+  ASSERT_TRUE(jobs_.Apply(id, 1, {Finished(2, v1::JOB_STATE_CANCELLED)}).ok());
+  EXPECT_EQ(jobs_.Get(id).state(), v1::JOB_STATE_CANCELLED);
+  EXPECT_EQ(jobs_.Get(id).run_seconds(), 10);
+  jobs_.CheckLog(id);
+}
+
 TEST_F(WorkerEventsTest, AWorkerReportsNoKindThatIsTheDaemons) {
   const std::string id = jobs_.RunningJob();
   auto state = MakeWorkerEvent(2);

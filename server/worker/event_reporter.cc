@@ -112,13 +112,7 @@ absl::Status EventReporter::Report(WorkerEvent event) {
   if (event.report().has_progress()) {
     if (writer_->end() - acknowledged_end_ >= options_.max_spool_bytes) {
       ++dropped_;
-      if (drop_noted_) return absl::OkStatus();
-      drop_noted_ = true;
-      WorkerEvent notice;
-      *notice.mutable_time() = event.time();
-      notice.mutable_report()->mutable_notice()->set_message(
-          "The daemon was away for so long that progress reports are dropped until it is back.");
-      return Append(notice);
+      return absl::OkStatus();
     }
     absl::Status status = Unspool();
     if (status.ok() && dropped_ > 0) status = ReportDropped();
@@ -176,7 +170,6 @@ absl::Status EventReporter::ReportDropped() {
       absl::StrCat(dropped_, " progress reports were dropped: there was no room to keep them."));
   TANDEM_RETURN_IF_ERROR(Append(notice));
   dropped_ = 0;
-  drop_noted_ = false;
   return absl::OkStatus();
 }
 

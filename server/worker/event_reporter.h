@@ -51,7 +51,7 @@ class EventReporter {
     std::function<void()> on_pause;
     // Called in the same way when the daemon says that this worker is not the job's worker.
     std::function<void(absl::string_view message)> on_dismissed;
-    // If the daemon lacks this many bytes, progress events are dropped, and a notice says so.
+    // If the daemon lacks this many bytes, progress events are dropped.
     int64_t max_spool_bytes = int64_t{1} << 30;
     // On a full disk, up to this many other events wait in memory while training continues. The FINISHED
     // event and its caller wait for at most `room_patience`.
@@ -149,7 +149,6 @@ class EventReporter {
   // Events that the disk had no room for, in order.
   std::deque<internal::v1::WorkerEvent> unspooled_ ABSL_GUARDED_BY(mutex_);
   int64_t dropped_ ABSL_GUARDED_BY(mutex_) = 0;
-  bool drop_noted_ ABSL_GUARDED_BY(mutex_) = false;
 
   // The current connection's; null between connections.
   grpc::ClientContext* context_ ABSL_GUARDED_BY(mutex_) = nullptr;

@@ -139,7 +139,7 @@ void SupervisedWorker::SendDueSignals(absl::Time now, absl::Duration silence_lim
     SignalAll(SIGTERM);
     killed_ = true;
     terminate_at_ = absl::InfiniteFuture();
-    kill_at_ = now + kill_grace;
+    kill_at_ = std::min(kill_at_, now + kill_grace);
   }
   if (IsAlone() && silent_since_ + silence_limit <= now) {
     spdlog::warn("worker is silent, sending SIGKILL job={} attempt={}", job_id_, attempt_);
