@@ -99,7 +99,6 @@ class CondVar {
     condition_.Wait(&mutex->mutex_);
     TANDEM_TSAN_ACQUIRED(&mutex->mutex_);
   }
-  void Signal() { condition_.Signal(); }
   void SignalAll() { condition_.SignalAll(); }
 
  private:

@@ -12,6 +12,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "engine/base/clock.h"
 #include "server/events/event_hub.h"
 #include "server/jobs/job_observer.h"
@@ -25,6 +26,9 @@ namespace tandem {
 
 struct JobChanges;
 class JobEdit;
+
+// The longest time before a job that lost its worker restarts.
+inline constexpr absl::Duration kLongestRestartDelay = absl::Seconds(300);
 
 // The only writer of jobs' states. Thread-safe.
 //

@@ -10,24 +10,24 @@ constexpr Transition kStay{Transition::Outcome::kStay, v1::JOB_STATE_UNSPECIFIED
 
 constexpr Transition To(v1::JobState state) { return {Transition::Outcome::kMove, state}; }
 
-// The transitions of each trigger in one state.
+// The transitions of each trigger in one state. Triggers that are not given are refused.
 struct Row {
   v1::JobState from;
-  Transition schedule;
-  Transition requeue;
-  Transition training_started;
-  Transition report;
-  Transition finished_succeeded;
-  Transition finished_failed;
-  Transition finished_cancelled;
-  Transition finished_paused;
-  Transition worker_lost;
-  Transition restart;
-  Transition cancel;
-  Transition pause;
-  Transition preempt;
-  Transition resume;
-  Transition erase;
+  Transition schedule = kRefuse;
+  Transition requeue = kRefuse;
+  Transition training_started = kRefuse;
+  Transition report = kRefuse;
+  Transition finished_succeeded = kRefuse;
+  Transition finished_failed = kRefuse;
+  Transition finished_cancelled = kRefuse;
+  Transition finished_paused = kRefuse;
+  Transition worker_lost = kRefuse;
+  Transition restart = kRefuse;
+  Transition cancel = kRefuse;
+  Transition pause = kRefuse;
+  Transition preempt = kRefuse;
+  Transition resume = kRefuse;
+  Transition erase = kRefuse;
 };
 
 // A job that must stop ends CANCELLED, however its worker ends. A job that must pause becomes PAUSED when its
@@ -36,26 +36,13 @@ struct Row {
 constexpr Row kTable[] = {
     {.from = v1::JOB_STATE_QUEUED,
      .schedule = To(v1::JOB_STATE_STARTING),
-     .requeue = kRefuse,
-     .training_started = kRefuse,
-     .report = kRefuse,
-     .finished_succeeded = kRefuse,
-     .finished_failed = kRefuse,
-     .finished_cancelled = kRefuse,
-     .finished_paused = kRefuse,
-     .worker_lost = kRefuse,
-     .restart = kRefuse,
      .cancel = To(v1::JOB_STATE_CANCELLED),
      .pause = To(v1::JOB_STATE_PAUSED),
-     .preempt = kRefuse,
-     .resume = kStay,
-     .erase = kRefuse},
+     .resume = kStay},
     {.from = v1::JOB_STATE_STARTING,
-     .schedule = kRefuse,
      .requeue = To(v1::JOB_STATE_QUEUED),
      .training_started = To(v1::JOB_STATE_RUNNING),
      .report = kStay,
-     .finished_succeeded = kRefuse,
      .finished_failed = To(v1::JOB_STATE_FAILED),
      .finished_cancelled = To(v1::JOB_STATE_FAILED),
      .finished_paused = To(v1::JOB_STATE_FAILED),
@@ -64,12 +51,8 @@ constexpr Row kTable[] = {
      .cancel = To(v1::JOB_STATE_CANCELLING),
      .pause = To(v1::JOB_STATE_PAUSING),
      .preempt = To(v1::JOB_STATE_PREEMPTING),
-     .resume = kStay,
-     .erase = kRefuse},
+     .resume = kStay},
     {.from = v1::JOB_STATE_RUNNING,
-     .schedule = kRefuse,
-     .requeue = kRefuse,
-     .training_started = kRefuse,
      .report = kStay,
      .finished_succeeded = To(v1::JOB_STATE_SUCCEEDED),
      .finished_failed = To(v1::JOB_STATE_FAILED),
@@ -80,11 +63,8 @@ constexpr Row kTable[] = {
      .cancel = To(v1::JOB_STATE_CANCELLING),
      .pause = To(v1::JOB_STATE_PAUSING),
      .preempt = To(v1::JOB_STATE_PREEMPTING),
-     .resume = kStay,
-     .erase = kRefuse},
+     .resume = kStay},
     {.from = v1::JOB_STATE_CANCELLING,
-     .schedule = kRefuse,
-     .requeue = kRefuse,
      // The worker started before the order arrived.
      .training_started = kStay,
      .report = kStay,
@@ -93,64 +73,14 @@ constexpr Row kTable[] = {
      .finished_cancelled = To(v1::JOB_STATE_CANCELLED),
      .finished_paused = To(v1::JOB_STATE_CANCELLED),
      .worker_lost = To(v1::JOB_STATE_CANCELLED),
-     .restart = kRefuse,
-     .cancel = kStay,
-     .pause = kRefuse,
-     .preempt = kRefuse,
-     .resume = kRefuse,
-     .erase = kRefuse},
+     .cancel = kStay},
     {.from = v1::JOB_STATE_SUCCEEDED,
-     .schedule = kRefuse,
-     .requeue = kRefuse,
-     .training_started = kRefuse,
-     .report = kRefuse,
-     .finished_succeeded = kRefuse,
-     .finished_failed = kRefuse,
-     .finished_cancelled = kRefuse,
-     .finished_paused = kRefuse,
      // The worker's process has exited, as expected.
      .worker_lost = kStay,
-     .restart = kRefuse,
-     .cancel = kRefuse,
-     .pause = kRefuse,
-     .preempt = kRefuse,
-     .resume = kRefuse,
      .erase = kStay},
-    {.from = v1::JOB_STATE_FAILED,
-     .schedule = kRefuse,
-     .requeue = kRefuse,
-     .training_started = kRefuse,
-     .report = kRefuse,
-     .finished_succeeded = kRefuse,
-     .finished_failed = kRefuse,
-     .finished_cancelled = kRefuse,
-     .finished_paused = kRefuse,
-     .worker_lost = kStay,
-     .restart = kRefuse,
-     .cancel = kRefuse,
-     .pause = kRefuse,
-     .preempt = kRefuse,
-     .resume = To(v1::JOB_STATE_QUEUED),
-     .erase = kStay},
-    {.from = v1::JOB_STATE_CANCELLED,
-     .schedule = kRefuse,
-     .requeue = kRefuse,
-     .training_started = kRefuse,
-     .report = kRefuse,
-     .finished_succeeded = kRefuse,
-     .finished_failed = kRefuse,
-     .finished_cancelled = kRefuse,
-     .finished_paused = kRefuse,
-     .worker_lost = kStay,
-     .restart = kRefuse,
-     .cancel = kStay,
-     .pause = kRefuse,
-     .preempt = kRefuse,
-     .resume = kRefuse,
-     .erase = kStay},
+    {.from = v1::JOB_STATE_FAILED, .worker_lost = kStay, .resume = To(v1::JOB_STATE_QUEUED), .erase = kStay},
+    {.from = v1::JOB_STATE_CANCELLED, .worker_lost = kStay, .cancel = kStay, .erase = kStay},
     {.from = v1::JOB_STATE_PAUSING,
-     .schedule = kRefuse,
-     .requeue = kRefuse,
      // The worker started before the order arrived.
      .training_started = kStay,
      .report = kStay,
@@ -159,15 +89,9 @@ constexpr Row kTable[] = {
      .finished_cancelled = To(v1::JOB_STATE_FAILED),
      .finished_paused = To(v1::JOB_STATE_PAUSED),
      .worker_lost = To(v1::JOB_STATE_PAUSED),
-     .restart = kRefuse,
      .cancel = To(v1::JOB_STATE_CANCELLING),
-     .pause = kStay,
-     .preempt = kRefuse,
-     .resume = kRefuse,
-     .erase = kRefuse},
+     .pause = kStay},
     {.from = v1::JOB_STATE_PREEMPTING,
-     .schedule = kRefuse,
-     .requeue = kRefuse,
      // The worker started before the order arrived.
      .training_started = kStay,
      .report = kStay,
@@ -176,28 +100,15 @@ constexpr Row kTable[] = {
      .finished_cancelled = To(v1::JOB_STATE_FAILED),
      .finished_paused = To(v1::JOB_STATE_QUEUED),
      .worker_lost = To(v1::JOB_STATE_QUEUED),
-     .restart = kRefuse,
      .cancel = To(v1::JOB_STATE_CANCELLING),
      .pause = To(v1::JOB_STATE_PAUSING),
      .preempt = kStay,
-     .resume = kStay,
-     .erase = kRefuse},
+     .resume = kStay},
     {.from = v1::JOB_STATE_PAUSED,
-     .schedule = kRefuse,
-     .requeue = kRefuse,
-     .training_started = kRefuse,
-     .report = kRefuse,
-     .finished_succeeded = kRefuse,
-     .finished_failed = kRefuse,
-     .finished_cancelled = kRefuse,
-     .finished_paused = kRefuse,
      .worker_lost = kStay,
-     .restart = kRefuse,
      .cancel = To(v1::JOB_STATE_CANCELLED),
      .pause = kStay,
-     .preempt = kRefuse,
-     .resume = To(v1::JOB_STATE_QUEUED),
-     .erase = kRefuse},
+     .resume = To(v1::JOB_STATE_QUEUED)},
 };
 
 const Transition& Cell(const Row& row, Trigger trigger) {

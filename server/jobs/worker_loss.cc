@@ -6,13 +6,13 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "google/protobuf/util/time_util.h"
+#include "server/jobs/job_machine.h"
 #include "server/store/records.h"
 
 namespace tandem {
 namespace {
 
-constexpr int64_t kMostSeconds = 300;
-// 2^9 exceeds kMostSeconds.
+// 2^9 seconds exceed kLongestRestartDelay.
 constexpr int kMostDoublings = 9;
 
 // Errors' messages have no full stop.
@@ -50,7 +50,7 @@ std::string AfterTheLastRestart(const v1::Job& job, v1::StateReason reason) {
 
 absl::Duration RestartDelay(int restart) {
   const int doublings = std::clamp(restart - 1, 0, kMostDoublings);
-  return absl::Seconds(std::min(kMostSeconds, int64_t{1} << doublings));
+  return std::min(kLongestRestartDelay, absl::Seconds(int64_t{1} << doublings));
 }
 
 bool IsLossReason(v1::StateReason reason) {

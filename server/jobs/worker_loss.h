@@ -23,8 +23,8 @@ struct WorkerLoss {
   const v1::TrainingSummary* summary = nullptr;
 };
 
-// Returns the delay before the `restart`-th restart in a row, counted from 1: 1, 2, 4 ... and at most 300
-// seconds.
+// Returns the delay before the `restart`-th restart in a row, counted from 1: 1, 2, 4 ... seconds, at
+// most kLongestRestartDelay.
 absl::Duration RestartDelay(int restart);
 
 // Returns true if the same job may succeed after a loss of its worker for this reason. A job that needs more

@@ -19,9 +19,6 @@ namespace {
 // The delay after a failure of the store to start a job.
 constexpr absl::Duration kRetryAfter = absl::Seconds(1);
 
-// The longest restart delay, even if the clock jumped while no daemon ran.
-constexpr absl::Duration kLongestDelay = absl::Seconds(300);
-
 double ShareOf(const v1::Job& job) { return job.spec().has_device_share() ? job.spec().device_share() : 1.0; }
 
 WaitingJob WaitingJobOf(const v1::Job& job) {
@@ -288,7 +285,8 @@ void Scheduler::Enqueue(const v1::Job& job, absl::Time waits_since) {
     waiting.restart_time = TimeOf(job.restart_time());
     waiting.restarts = job.restarts();
     waiting.max_restarts = job.spec().max_restarts();
-    const absl::Duration delay = std::min(waiting.restart_time - clock_->Now(), kLongestDelay);
+    // The clock may have jumped while no daemon ran.
+    const absl::Duration delay = std::min(waiting.restart_time - clock_->Now(), kLongestRestartDelay);
     waiting.is_delayed = delay > absl::ZeroDuration();
     if (waiting.is_delayed) delayed_[waiting.id] = clock_->Elapsed() + delay;
   }
