@@ -8,6 +8,7 @@
 #include "absl/types/optional.h"
 #include "engine/base/field_violations.h"
 #include "engine/base/status_macros.h"
+#include "engine/initializers/initializer.h"
 #include "engine/layers/blocks.h"
 #include "engine/layers/fields.h"
 #include "engine/layers/layer_kind.h"
@@ -66,7 +67,52 @@ void CheckFullNames(const Layers& layers, const std::string& prefix, const std::
 
 }  // namespace
 
-void FillModelDefaults(v1::Model* model) { FillSequence(model->mutable_layers()); }
+void SetWeightInitializers(const v1::Initializer& initializer, bool replaces, Layers* layers) {
+  const auto set = [&](v1::Initializer* own) {
+    if (replaces || own->kind_case() == v1::Initializer::KIND_NOT_SET) *own = initializer;
+  };
+  for (v1::Layer& layer : *layers) {
+    switch (layer.kind_case()) {
+      case v1::Layer::kConv2D:
+        set(layer.mutable_conv2d()->mutable_weight_initializer());
+        break;
+      case v1::Layer::kConvTranspose2D:
+        set(layer.mutable_conv_transpose2d()->mutable_weight_initializer());
+        break;
+      case v1::Layer::kDense:
+        set(layer.mutable_dense()->mutable_weight_initializer());
+        break;
+      case v1::Layer::kLstm:
+        set(layer.mutable_lstm()->mutable_weight_initializer());
+        set(layer.mutable_lstm()->mutable_recurrent_initializer());
+        break;
+      case v1::Layer::kMultiHeadAttention:
+        set(layer.mutable_multi_head_attention()->mutable_weight_initializer());
+        set(layer.mutable_multi_head_attention()->mutable_output_weight_initializer());
+        break;
+      case v1::Layer::kResidual:
+        SetWeightInitializers(initializer, replaces, layer.mutable_residual()->mutable_layers());
+        SetWeightInitializers(initializer, replaces, layer.mutable_residual()->mutable_shortcut());
+        break;
+      case v1::Layer::kRepeat:
+        SetWeightInitializers(initializer, replaces, layer.mutable_repeat()->mutable_layers());
+        break;
+      default:
+        break;
+    }
+  }
+}
+
+void FillModelDefaults(v1::Model* model) {
+  if (model->has_weight_initializer()) {
+    FillInitializerDefaults(model->mutable_weight_initializer());
+    // CheckModel reports a wrong initializer once, not for each layer.
+    if (CheckInitializer(model->weight_initializer()).ok()) {
+      SetWeightInitializers(model->weight_initializer(), /*replaces=*/false, model->mutable_layers());
+    }
+  }
+  FillSequence(model->mutable_layers());
+}
 
 Shape InputShapeOf(const v1::Model& model) {
   return Shape(std::vector<int64_t>(model.input().shape().begin(), model.input().shape().end()));
@@ -76,6 +122,9 @@ absl::StatusOr<std::vector<Shape>> CheckModel(const v1::Model& model) {
   FieldViolations violations;
   const absl::optional<Shape> sample = CheckInputShape(model, violations);
   if (model.has_template_()) violations.Add("template", "is not expanded into layers");
+  if (model.has_weight_initializer()) {
+    violations.AddAll("weight_initializer", CheckInitializer(model.weight_initializer()));
+  }
   if (model.layers().empty()) violations.Add("layers", "is empty; give at least one layer");
   if (CountLayers(model.layers()) > kMaxLayers) {
     violations.Add("layers",

@@ -17,6 +17,11 @@ namespace tandem {
 // to their defaults.
 void FillModelDefaults(v1::Model* model);
 
+// Sets the initializers of all weights that Model.weight_initializer concerns, in blocks too. Without `replaces`,
+// only missing initializers are set.
+void SetWeightInitializers(const v1::Initializer& initializer, bool replaces,
+                           google::protobuf::RepeatedPtrField<v1::Layer>* layers);
+
 // Checks every layer, and returns the shape of its output for a single sample, in the order of the layers.
 // `model` has its defaults. INVALID_ARGUMENT with all wrong fields, relative to the Model
 // ("layers[3].conv2d.kernel"). Messages name the layers and the shapes. A layer with an unknown input is

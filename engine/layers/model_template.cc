@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/field_violations.h"
 #include "engine/base/status_macros.h"
@@ -163,6 +164,9 @@ absl::Status ExpandTemplate(const TemplateData& data, v1::Model* model) {
   SetInput(wanted.sample, expanded);
   FieldViolations numbers;
   Expand(from, wanted, expanded, numbers);
+  if (model->has_weight_initializer()) {
+    SetWeightInitializers(model->weight_initializer(), /*replaces=*/true, expanded.mutable_layers());
+  }
   violations.AddAll(field, numbers.ToStatus());
   if (violations.empty()) {
     violations.AddAll(absl::StrCat(field, ".embed_categories"), GiveColumns(data, expanded));
@@ -174,6 +178,10 @@ absl::Status ExpandTemplate(const TemplateData& data, v1::Model* model) {
   const absl::Status status = CheckModel(filled).status();
   // The author of a template does not know these layers, so the fields become those of the template.
   for (const FieldViolation& violation : GetFieldViolations(status)) {
+    if (absl::StartsWith(violation.field, "weight_initializer")) {
+      violations.Add(violation.field, violation.description);
+      continue;
+    }
     violations.Add(
         field, absl::StrCat("does not take samples ", wanted.sample.ToString(), ": ", violation.description));
   }

@@ -85,6 +85,16 @@ TEST(ModelTemplateTest, LenetTakesItsSettings) {
   EXPECT_EQ(model.layers(0).conv2d().activation(), v1::ACTIVATION_RELU);
 }
 
+TEST(ModelTemplateTest, AModelsInitializerReplacesTheTemplates) {
+  const v1::Model model =
+      Expanded("weight_initializer { uniform { low: -1 high: 1 } } template { resnet18 {} }", kMnist);
+  EXPECT_EQ(model.layers(0).conv2d().weight_initializer().uniform().high(), 1);
+  const std::vector<FieldViolation> found =
+      Violations("weight_initializer { uniform { low: 1 high: -1 } } template { mlp {} }", kMnist);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_THAT(found[0].field, HasSubstr("weight_initializer.uniform"));
+}
+
 // Numbers and names are those of torchvision.
 TEST(ModelTemplateTest, ResnetsAreThoseOfTheirPaper) {
   const std::map<std::string, Shape> resnet18 = Parameters(Expanded("template { resnet18 {} }", kImagenet));

@@ -56,6 +56,30 @@ TEST(ModelTest, NamesLayersAndFillsDefaultsIn) {
   EXPECT_THAT(model.layers(1).max_pool2d().stride(), ElementsAre(2));
 }
 
+TEST(ModelTest, OneInitializerIsForAllWeights) {
+  const v1::Model model = Parse(R"(
+    input { shape: [3, 8, 8] } weight_initializer { normal { standard_deviation: 0.01 } }
+    layers { conv2d { filters: 4 kernel: 3 weight_initializer { he {} } } }
+    layers { batch_norm {} }
+    layers { residual { layers { conv2d { filters: 4 kernel: 1 } } shortcut { conv2d { filters: 4 kernel: 1 } } } }
+    layers { dense { units: 4 } })");
+  EXPECT_TRUE(CheckModel(model).ok()) << CheckModel(model).status();
+  EXPECT_TRUE(model.layers(0).conv2d().weight_initializer().has_he());
+  EXPECT_TRUE(model.layers(1).batch_norm().weight_initializer().has_constant());
+  const v1::Residual& residual = model.layers(2).residual();
+  EXPECT_EQ(residual.layers(0).conv2d().weight_initializer().normal().standard_deviation(), 0.01);
+  EXPECT_EQ(residual.shortcut(0).conv2d().weight_initializer().normal().standard_deviation(), 0.01);
+  EXPECT_TRUE(residual.layers(0).conv2d().bias_initializer().has_zeros());
+  EXPECT_EQ(model.layers(3).dense().weight_initializer().normal().standard_deviation(), 0.01);
+
+  // A wrong initializer is reported once.
+  ExpectViolation(R"(input { shape: 8 } weight_initializer { normal { standard_deviation: -1 } }
+                     layers { dense { units: 4 } } layers { dense { units: 4 } })",
+                  "weight_initializer.normal.standard_deviation", "-1");
+  ExpectViolation("input { shape: 8 } weight_initializer {} layers { dense { units: 4 } }",
+                  "weight_initializer", "");
+}
+
 TEST(ModelTest, NamesStepAsideForThoseThatAreGiven) {
   const v1::Model model = Parse(R"(
     input { shape: 8 }

@@ -105,12 +105,34 @@ std::string FaultOf(absl::string_view kind, absl::string_view field, double valu
 }
 
 void CheckClipping(const v1::GradientClipping& clip, FieldViolations& violations) {
-  const bool by_norm = clip.has_norm();
-  if (!by_norm && !clip.has_value()) {
-    violations.Add("clip", "says not how; give norm or value");
-    return;
+  switch (clip.kind_case()) {
+    case v1::GradientClipping::kNorm:
+      return CheckAboveZero("clip.norm", clip.norm(), violations);
+    case v1::GradientClipping::kValue:
+      return CheckAboveZero("clip.value", clip.value(), violations);
+    case v1::GradientClipping::kParameterNorm:
+      return CheckAboveZero("clip.parameter_norm", clip.parameter_norm(), violations);
+    case v1::GradientClipping::KIND_NOT_SET:
+      violations.Add("clip", "says not how; give norm, value or parameter_norm");
   }
-  CheckAboveZero(by_norm ? "clip.norm" : "clip.value", by_norm ? clip.norm() : clip.value(), violations);
+}
+
+// Appends the clipping of `gradients`, and returns the clipped gradients.
+absl::StatusOr<std::vector<ValueId>> Clip(const v1::GradientClipping& clip, std::vector<ValueId> gradients,
+                                          Graph& graph) {
+  using Mode = ClipGradientsOp::Mode;
+  if (clip.has_parameter_norm()) {
+    for (ValueId& gradient : gradients) {
+      TANDEM_ASSIGN_OR_RETURN(gradient, graph.Add(std::make_shared<ClipGradientsOp>(
+                                                      Mode::kByNorm, clip.parameter_norm(), /*count=*/1),
+                                                  {gradient}));
+    }
+    return gradients;
+  }
+  const auto count = static_cast<int>(gradients.size());
+  const auto op = clip.has_norm() ? std::make_shared<ClipGradientsOp>(Mode::kByNorm, clip.norm(), count)
+                                  : std::make_shared<ClipGradientsOp>(Mode::kByValue, clip.value(), count);
+  return graph.AddNode(op, gradients);
 }
 
 // Returns a number of the set kind, by its field's name.
@@ -325,13 +347,7 @@ absl::Status AddUpdates(const v1::Optimizer& optimizer, absl::Span<const ValueId
     clipped.push_back(gradients[i]);
   }
   if (optimizer.has_clip() && !clipped.empty()) {
-    const bool by_norm = optimizer.clip().has_norm();
-    TANDEM_ASSIGN_OR_RETURN(
-        clipped, graph.AddNode(std::make_shared<ClipGradientsOp>(
-                                   by_norm ? ClipGradientsOp::Mode::kByNorm : ClipGradientsOp::Mode::kByValue,
-                                   by_norm ? optimizer.clip().norm() : optimizer.clip().value(),
-                                   static_cast<int>(clipped.size())),
-                               clipped));
+    TANDEM_ASSIGN_OR_RETURN(clipped, Clip(optimizer.clip(), std::move(clipped), graph));
   }
   // By factor.
   std::map<double, ValueId> rates = {{1, learning_rate}};

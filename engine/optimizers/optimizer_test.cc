@@ -10,6 +10,7 @@
 #include "engine/base/testing/field_at_fault.h"
 #include "engine/base/testing/from_text.h"
 #include "engine/graph/ops/adam.h"
+#include "engine/graph/ops/clip_gradients.h"
 #include "engine/graph/ops/elementwise.h"
 #include "engine/graph/ops/sgd.h"
 #include "engine/optimizers/parameter_groups.h"
@@ -108,6 +109,7 @@ TEST(OptimizerTest, NamesEveryKindsFields) {
   EXPECT_EQ(FaultOf("adam {} clip {}"), "clip");
   EXPECT_EQ(FaultOf("adam {} clip { norm: 0 }"), "clip.norm");
   EXPECT_EQ(FaultOf("adam {} clip { value: -1 }"), "clip.value");
+  EXPECT_EQ(FaultOf("adam {} clip { parameter_norm: nan }"), "clip.parameter_norm");
   EXPECT_EQ(FaultOf("adam {} groups { weight_decay: 0 }"), "groups[0]");
   EXPECT_EQ(FaultOf("adam {} groups { biases_and_norms: true }"), "groups[0]");
   EXPECT_EQ(FaultOf("adam {} groups { names: 'a' learning_rate_factor: nan }"),
@@ -205,6 +207,20 @@ TEST(OptimizerTest, GroupsHaveALearningRateOfTheirOwnOrStay) {
   const Node& scale = updated.graph.node(updated.graph.value(body_rate).producer);
   EXPECT_EQ(static_cast<const ScaleOp&>(*scale.op).factor, 0.1);
   EXPECT_EQ(scale.inputs[0], rate);
+}
+
+TEST(OptimizerTest, ClipsTheGradientOfEachParameterAlone) {
+  const Updated updated(Parse("sgd { learning_rate: 1 } clip { parameter_norm: 0.5 }"),
+                        {{"weight", Shape({2, 3})}, {"bias", Shape({2})}});
+  ASSERT_TRUE(updated.status.ok()) << updated.status;
+  for (const std::string name : {"weight", "bias"}) {
+    const Node& clip = updated.graph.node(updated.graph.value(updated.UpdateOf(name)->inputs[1]).producer);
+    const auto* const op = dynamic_cast<const ClipGradientsOp*>(clip.op.get());
+    ASSERT_NE(op, nullptr);
+    EXPECT_EQ(op->mode, ClipGradientsOp::Mode::kByNorm);
+    EXPECT_EQ(op->limit, 0.5);
+    EXPECT_EQ(clip.inputs, std::vector<ValueId>({updated.graph.FindInput("grad " + name)}));
+  }
 }
 
 TEST(OptimizerTest, MuonLeavesToAdamWWhatIsNoMatrix) {
