@@ -151,7 +151,7 @@ void AddFetchOptions(DaemonOptions* options, CLI::App* app) {
       ->group("Data from elsewhere");
 }
 
-void AddOptions(DaemonOptions* options, CLI::App* app) {
+void AddDataOptions(DaemonOptions* options, CLI::App* app) {
   app->add_option("--state-folder", options->state_folder,
                   "Folder for jobs, their events and files; created if missing. Each daemon needs its own. "
                   "TANDEM_STATE sets another default, for tandemd and tandem")
@@ -174,7 +174,6 @@ void AddOptions(DaemonOptions* options, CLI::App* app) {
           "GiB, which stays free",
           &options->upload_space, app)
       ->group("State and data");
-
   AddDuration("--backup-every", absl::ZeroDuration(),
               "How often the daemon copies its database to backups/ in the state folder; 0s: never",
               &options->backup_every, app, kLongestSchedulingDuration)
@@ -191,9 +190,9 @@ void AddOptions(DaemonOptions* options, CLI::App* app) {
       "0s: for ever",
       &options->keep_ended_jobs, app, kLongestSchedulingDuration)
       ->group("State and data");
+}
 
-  AddFetchOptions(options, app);
-
+void AddNetworkOptions(DaemonOptions* options, CLI::App* app) {
   app->add_option("--listen", options->listen, "HOST:PORT to listen on; port 0: any free port")
       ->type_name("ADDRESS")
       ->capture_default_str()
@@ -218,7 +217,6 @@ void AddOptions(DaemonOptions* options, CLI::App* app) {
                 "Allow --listen on an address that other machines reach, without TLS: others on the network "
                 "can then read the token and all data")
       ->group("Network");
-
   app->add_option("--metrics-listen", options->metrics_listen,
                   "HOST:PORT to serve /metrics (for Prometheus), /healthz and /readyz on, over plain HTTP "
                   "and without a token, such as 127.0.0.1:7448; port 0: any free port. Default: nowhere")
@@ -228,7 +226,9 @@ void AddOptions(DaemonOptions* options, CLI::App* app) {
                 "Allow --metrics-listen on an address that other machines reach: everyone there can read the "
                 "names of jobs and devices and how busy they are")
       ->group("Network");
+}
 
+void AddDeviceOptions(DaemonOptions* options, CLI::App* app) {
   AddNumber("--cpu-devices", 0, 4096, "Number of CPU devices, each for one replica; 0: one per core",
             &options->cpu_devices, app)
       ->group("Devices");
@@ -286,9 +286,9 @@ void AddOptions(DaemonOptions* options, CLI::App* app) {
               "times the network, so the limit must be longer than that",
               &options->collective_time_limit, app, kMostCollectiveTime)
       ->group("Devices");
+}
 
-  AddClusterOptions(options, app);
-
+void AddModelTaskOptions(DaemonOptions* options, CLI::App* app) {
   AddNumber("--model-workers", 1, 64,
             "Predictions and evaluations that run at the same time, each with the threads of one CPU "
             "device and a lower priority than jobs; others wait",
@@ -297,7 +297,9 @@ void AddOptions(DaemonOptions* options, CLI::App* app) {
   AddDuration("--model-time-limit", absl::Seconds(1), "The longest time of one prediction or evaluation",
               &options->model_time_limit, app)
       ->group("Predictions and evaluations");
+}
 
+void AddUserOptions(DaemonOptions* options, CLI::App* app) {
   AddNumber("--user-max-devices", 0, 1000000,
             "The most devices that a user's jobs may hold, if the user's token has no limit of its "
             "own; 0: no limit. Does not apply to admin, the user of the token file",
@@ -343,7 +345,9 @@ void AddOptions(DaemonOptions* options, CLI::App* app) {
               "no job waits for ever",
               &options->ageing_interval, app, kLongestSchedulingDuration)
       ->group("Users and scheduling");
+}
 
+void AddLogOptions(DaemonOptions* options, CLI::App* app) {
   app->add_option("--log-level", options->log_level,
                   "The least severe messages to log, to standard error: debug, info, warn or error")
       ->type_name("LEVEL")
@@ -356,6 +360,18 @@ void AddOptions(DaemonOptions* options, CLI::App* app) {
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str()
       ->group("Log");
+}
+
+// The help lists groups of options in this order.
+void AddOptions(DaemonOptions* options, CLI::App* app) {
+  AddDataOptions(options, app);
+  AddFetchOptions(options, app);
+  AddNetworkOptions(options, app);
+  AddDeviceOptions(options, app);
+  AddClusterOptions(options, app);
+  AddModelTaskOptions(options, app);
+  AddUserOptions(options, app);
+  AddLogOptions(options, app);
 }
 
 std::vector<std::string> OptionNames(const CLI::App& app) {

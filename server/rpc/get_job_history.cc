@@ -30,12 +30,12 @@ constexpr size_t kMostCurves = 32;
 // A point while it is kept, and once more in the answer.
 constexpr int64_t kPointBytes = 48;
 
-// What a page token says.
+// The content of a page token.
 struct Position {
   // The last event that was read, and the newest event that all pages cover. 0: the first page.
   int64_t sequence = 0;
   int64_t last_sequence = 0;
-  // Of the newest report before.
+  // The step of the newest report up to `sequence`.
   int64_t step = 0;
 };
 

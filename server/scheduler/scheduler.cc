@@ -57,7 +57,8 @@ Scheduler::Scheduler(JobMachine* jobs, Store* store, Inventory* inventory, const
       clock_(clock),
       options_(std::move(options)),
       queue_(options_.ageing_interval),
-      usage_(options_.fair_share_half_life) {}
+      usage_(options_.fair_share_half_life),
+      device_records_(inventory_, store_) {}
 
 Scheduler::~Scheduler() { Stop(); }
 
@@ -79,7 +80,7 @@ absl::Status Scheduler::RestoreRecords() {
   for (const StoredUsage& usage : usages) {
     usage_.Restore(usage.user, {usage.device_us * 1e-6, absl::FromUnixMicros(usage.as_of_us)});
   }
-  RestoreDevices(devices);
+  device_records_.Restore(devices);
   return absl::OkStatus();
 }
 
@@ -194,14 +195,35 @@ void Scheduler::ReleaseLease(const std::string& job_id, int32_t attempt, bool cr
   if (found == holders_.end() || found->second.job.attempt() != attempt) return;
   Charge(found->second);
   if (crashed) {
-    for (const std::string& device : found->second.lease.devices) CountFault(device, found->second.job);
+    for (const std::string& device : found->second.lease.devices) {
+      device_records_.CountFault(device, found->second.job, usage_.usages().size() > 1);
+    }
   } else if (found->second.succeeded) {
-    for (const std::string& device : found->second.lease.devices) ForgetFaults(device);
+    for (const std::string& device : found->second.lease.devices) device_records_.ForgetFaults(device);
   }
   holders_.erase(found);
   inventory_->Release(job_id);
   if (WaitingJob* waiting = queue_.Find(job_id); waiting != nullptr) waiting->is_held_up = false;
   Changed();
+}
+
+void Scheduler::SetDeviceState(const std::string& device, v1::DeviceState state, const std::string& reason,
+                               JobMachine::Done<v1::Device> done) {
+  absl::StatusOr<StoredDevice> record;
+  {
+    MutexLock lock(&mutex_);
+    record = device_records_.SetState(device, state, reason);
+    if (record.ok()) Changed();
+  }
+  if (!record.ok()) return done(record.status());
+  store_->Write([record = *record](Transaction& transaction) { return transaction.PutDevice(record); },
+                [this, device, done = std::move(done)](absl::Status status) mutable {
+                  if (!status.ok()) return done(std::move(status));
+                  for (v1::Device& now : inventory_->Devices()) {
+                    if (now.name() == device) return done(std::move(now));
+                  }
+                  done(absl::NotFoundError(absl::StrCat("there is no device \"", device, "\"")));
+                });
 }
 
 void Scheduler::OnQuotasChanged() {

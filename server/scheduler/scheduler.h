@@ -19,6 +19,7 @@
 #include "server/jobs/job_machine.h"
 #include "server/jobs/job_observer.h"
 #include "server/jobs/waiting_source.h"
+#include "server/scheduler/device_records.h"
 #include "server/scheduler/fair_share.h"
 #include "server/scheduler/inventory.h"
 #include "server/scheduler/job_queue.h"
@@ -183,11 +184,6 @@ class Scheduler : public JobObserver, public WaitingSource {
   // Updates explanations_.
   void Look() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Changed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { wake_ = looked_at_changes_ = true; }
-  void RestoreDevices(const std::vector<StoredDevice>& records) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void CountFault(const std::string& device, const v1::Job& faulty) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // A job has succeeded on the device, so earlier crashes may have been the jobs' faults.
-  void ForgetFaults(const std::string& device) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void PutDevice(const std::string& device, const StoredDevice& record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Charge(const Holder& holder) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Duration NextTimeLimit() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns the time until the first restart delay ends.
@@ -217,10 +213,7 @@ class Scheduler : public JobObserver, public WaitingSource {
   absl::flat_hash_map<std::string, Holder> holders_ ABSL_GUARDED_BY(mutex_);
   FairShare usage_ ABSL_GUARDED_BY(mutex_);
   RunTimeEstimate estimate_ ABSL_GUARDED_BY(mutex_);
-  // Keyed by identity. Only devices that are or were out of service or faulty.
-  std::map<std::string, StoredDevice> device_records_ ABSL_GUARDED_BY(mutex_);
-  // The users whose jobs crashed on each device, by identity, since this daemon's start.
-  std::map<std::string, std::set<std::string>> faulty_users_ ABSL_GUARDED_BY(mutex_);
+  DeviceRecords device_records_ ABSL_GUARDED_BY(mutex_);
 
   // The last result of Explain, and its positions by job id. Outdated if looked_at_changes_ is set.
   std::vector<Explanation> explanations_ ABSL_GUARDED_BY(mutex_);
