@@ -143,7 +143,7 @@ class Group {
       if (absent.empty()) continue;
       Abort(absl::DeadlineExceededError(
           absl::StrCat(absent.size() == 1 ? "replica " : "replicas ", absl::StrJoin(absent, ", "),
-                       absent.size() == 1 ? " has" : " have", " not come where the others wait, for ",
+                       absent.size() == 1 ? " has" : " have", " missed a collective for ",
                        absl::FormatDuration(watchdog_))));
       return;
     }
