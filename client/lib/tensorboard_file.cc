@@ -344,6 +344,13 @@ absl::Status TensorBoardFile::Add(const v1::JobEvent& event) {
   } else if (event.has_validation()) {
     step = event.validation().step();
     scalars.Add("validation", event.validation().validation());
+  } else if (event.has_parameters()) {
+    step = event.parameters().step();
+    for (const v1::ParameterStatistics& one : event.parameters().parameters()) {
+      scalars.Add(absl::StrCat("parameter_mean/", one.name()), one.mean());
+      scalars.Add(absl::StrCat("parameter_deviation/", one.name()), one.standard_deviation());
+      scalars.Add(absl::StrCat("parameter_change/", one.name()), one.relative_change());
+    }
   } else {
     return absl::OkStatus();
   }

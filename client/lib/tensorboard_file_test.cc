@@ -230,6 +230,24 @@ TEST_F(TensorBoardFileTest, EpochsAndValidationsHaveTheirScalars) {
   EXPECT_THAT(content, HasSubstr(Scalar("validation/loss", 0.25)));
 }
 
+TEST_F(TensorBoardFileTest, ParametersHaveTheirScalars) {
+  const std::unique_ptr<TensorBoardFile> file = Open();
+  v1::JobEvent event;
+  event.set_sequence(1);
+  event.mutable_parameters()->set_step(20);
+  v1::ParameterStatistics* const parameter = event.mutable_parameters()->add_parameters();
+  parameter->set_name("dense_1.weight");
+  parameter->set_mean(0.25);
+  parameter->set_standard_deviation(0.5);
+  parameter->set_relative_change(0.125);
+  ASSERT_TRUE(file->Add(event).ok());
+  ASSERT_TRUE(file->Sync().ok());
+  const std::string content = Read();
+  EXPECT_THAT(content, HasSubstr(Scalar("parameter_mean/dense_1.weight", 0.25)));
+  EXPECT_THAT(content, HasSubstr(Scalar("parameter_deviation/dense_1.weight", 0.5)));
+  EXPECT_THAT(content, HasSubstr(Scalar("parameter_change/dense_1.weight", 0.125)));
+}
+
 TEST_F(TensorBoardFileTest, EventsWithoutScalarsMakeNoRecord) {
   const std::unique_ptr<TensorBoardFile> file = Open();
   const std::string before = Read();

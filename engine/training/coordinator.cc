@@ -66,6 +66,11 @@ void Coordinator::TookStatistics() {
   population_statistics_ = true;
 }
 
+void Coordinator::TellParameters(const v1::ParameterReport& report) {
+  setup_.observer().OnParameters(report);
+  reporter_->LeaveOut();
+}
+
 std::vector<double> Coordinator::MeasureLoads(const std::vector<double>& speeds, int64_t step) {
   const LoadMeter meter(setup_.device_names(), setup_.state().step);
   v1::WorkerLoads measured = meter.Loads(speeds, step, first_dealt_->train->BatchSamples(0));

@@ -63,6 +63,9 @@ class Coordinator {
   // The network has the statistics of an epoch's samples. The time for them does not count.
   void TookStatistics();
 
+  // Tells the observer. The time since the last report does not count.
+  void TellParameters(const v1::ParameterReport& report);
+
   // Returns the loads for the samples per second of all replicas, and tells the observer. `step` is the next
   // step.
   std::vector<double> MeasureLoads(const std::vector<double>& speeds, int64_t step);

@@ -121,6 +121,10 @@ absl::Status ReplicaLoop::Start() {
     bytes = std::max(bytes, of_rank[0]);
     all_resident_ = all_resident_ && of_rank[1] != 0;
   }
+  if (coordinator_ != nullptr && spec().training().report_parameters()) {
+    TANDEM_ASSIGN_OR_RETURN(std::vector<NamedTensor> parameters, ReadParameters());
+    tracker_.emplace(std::move(parameters));
+  }
   if (coordinator_ != nullptr) coordinator_->Start(static_cast<int64_t>(bytes), no_memory);
   // No rank begins before the observer knows of the start.
   return communicator_->Barrier();
@@ -215,6 +219,7 @@ absl::Status ReplicaLoop::MeasureLoads(int64_t step) {
 
 absl::StatusOr<bool> ReplicaLoop::Act(int64_t steps, const AfterStep& after) {
   TANDEM_RETURN_IF_ERROR(Report(steps, after));
+  if (after.ends_epoch) TANDEM_RETURN_IF_ERROR(ReportParameters(steps));
   if (after.ends_training()) TANDEM_RETURN_IF_ERROR(TakeStatistics(steps));
   if (after.validate) TANDEM_RETURN_IF_ERROR(Validate(steps, after));
   if (!after.settles()) return false;
@@ -237,6 +242,26 @@ absl::Status ReplicaLoop::Report(int64_t steps, const AfterStep& after) {
   TANDEM_ASSIGN_OR_RETURN(const std::vector<Measurement> all,
                           GatherMeasurements(std::move(own), communicator_));
   return coordinator_ == nullptr ? absl::OkStatus() : coordinator_->AddTraining(steps, after, all);
+}
+
+absl::StatusOr<std::vector<NamedTensor>> ReplicaLoop::ReadParameters() const {
+  std::vector<NamedTensor> parameters;
+  for (const std::string& name : replica_->kept().parameters) {
+    if (parameters.size() == ParameterTracker::kMostParameters) break;
+    TANDEM_ASSIGN_OR_RETURN(Tensor tensor, replica_->Read(name));
+    parameters.push_back({name, std::move(tensor)});
+  }
+  return parameters;
+}
+
+absl::Status ReplicaLoop::ReportParameters(int64_t steps) {
+  if (!tracker_.has_value()) return absl::OkStatus();
+  TANDEM_ASSIGN_OR_RETURN(std::vector<NamedTensor> parameters, ReadParameters());
+  v1::ParameterReport report = tracker_->Compare(std::move(parameters));
+  report.set_epoch(setup_.length().EpochOf(steps));
+  report.set_step(steps);
+  coordinator_->TellParameters(report);
+  return absl::OkStatus();
 }
 
 absl::Status ReplicaLoop::Validate(int64_t steps, const AfterStep& after) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
@@ -13,6 +14,7 @@
 #include "engine/training/coordinator.h"
 #include "engine/training/dealt_samples.h"
 #include "engine/training/load_meter.h"
+#include "engine/training/parameter_tracker.h"
 #include "engine/training/replica.h"
 #include "engine/training/signal_line.h"
 #include "engine/training/step_plan.h"
@@ -63,6 +65,10 @@ class ReplicaLoop {
   absl::Status TakeStatistics(int64_t steps);
   // After the end of training, takes the statistics, then validates the finished network again.
   absl::Status Finish(int64_t steps);
+  // Returns a copy of the parameters that a report has.
+  absl::StatusOr<std::vector<NamedTensor>> ReadParameters() const;
+  // Reports the parameters, if the job wants it. On rank 0.
+  absl::Status ReportParameters(int64_t steps);
   // Returns the coordinator's verdict on all ranks.
   absl::StatusOr<Verdict> Hear(absl::FunctionRef<Verdict(Coordinator&)> conclude);
   // Passes all replicas' state to the coordinator.
@@ -88,6 +94,7 @@ class ReplicaLoop {
   bool all_resident_ = false;                  // Whether all replicas have samples on their devices.
   int64_t steps_;                              // Taken steps.
   std::unique_ptr<Replica> replica_;
+  std::optional<ParameterTracker> tracker_;  // On rank 0, if the job wants parameters reported.
 };
 
 }  // namespace tandem

@@ -27,6 +27,9 @@ class SerialObserver final : public TrainerObserver {
   }
   void OnBestModel(const v1::BestResult& best) override { Tell(&TrainerObserver::OnBestModel, best); }
   void OnWorkerLoads(const v1::WorkerLoads& loads) override { Tell(&TrainerObserver::OnWorkerLoads, loads); }
+  void OnParameters(const v1::ParameterReport& report) override {
+    Tell(&TrainerObserver::OnParameters, report);
+  }
   void OnNotice(absl::string_view message) override { Tell(&TrainerObserver::OnNotice, message); }
 
  private:

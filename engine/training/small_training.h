@@ -28,6 +28,7 @@ class TrainingRecorder : public TrainerObserver {
   }
   void OnEpoch(const v1::EpochSummary& epoch) override { epochs.push_back(epoch); }
   void OnWorkerLoads(const v1::WorkerLoads& measured) override { loads.push_back(measured); }
+  void OnParameters(const v1::ParameterReport& report) override { parameters.push_back(report); }
   void OnNotice(absl::string_view message) override {
     notices.emplace_back(message);
     if (on_notice) on_notice();
@@ -50,6 +51,7 @@ class TrainingRecorder : public TrainerObserver {
   std::vector<v1::Progress> progress;
   std::vector<v1::EpochSummary> epochs;
   std::vector<v1::WorkerLoads> loads;
+  std::vector<v1::ParameterReport> parameters;
   std::vector<std::string> notices;
   std::function<void()> on_notice;
   std::function<void()> on_progress;

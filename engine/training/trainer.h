@@ -41,6 +41,8 @@ class TrainerObserver {
   virtual void OnBestModel(const v1::BestResult& /*best*/) {}
   // The replicas' loads were measured.
   virtual void OnWorkerLoads(const v1::WorkerLoads& /*loads*/) {}
+  // An epoch of a job with training.report_parameters has ended. Comes before or after the epoch's OnEpoch.
+  virtual void OnParameters(const v1::ParameterReport& /*report*/) {}
   virtual void OnNotice(absl::string_view /*message*/) {}
 };
 

@@ -203,6 +203,7 @@ absl::Status Report(const WorkerEvent& reported, const google::protobuf::Timesta
       if (event.validation().has_best()) *job->mutable_best() = event.validation().best();
       break;
     case v1::JobEvent::kWorkerLoads:
+    case v1::JobEvent::kParameters:
       break;
     case v1::JobEvent::kStateChange:
     case v1::JobEvent::kPriorityChange:

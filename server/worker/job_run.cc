@@ -307,6 +307,10 @@ void JobRun::OnWorkerLoads(const v1::WorkerLoads& loads) {
   Send([&](WorkerEvent& event) { *event.mutable_report()->mutable_worker_loads() = loads; });
 }
 
+void JobRun::OnParameters(const v1::ParameterReport& report) {
+  Send([&](WorkerEvent& event) { *event.mutable_report()->mutable_parameters() = report; });
+}
+
 void JobRun::OnCheckpoint(const v1::Checkpoint& checkpoint) {
   spdlog::info("checkpoint of step {}: {} bytes in {:.2f} s", checkpoint.step(), checkpoint.size_bytes(),
                checkpoint.seconds());

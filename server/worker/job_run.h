@@ -63,6 +63,7 @@ class JobRun : private TrainerObserver {
   void OnCheckpoint(const v1::Checkpoint& checkpoint) override;
   void OnBestModel(const v1::BestResult& best) override;
   void OnWorkerLoads(const v1::WorkerLoads& loads) override;
+  void OnParameters(const v1::ParameterReport& report) override;
   void OnNotice(absl::string_view message) override;
 
   // Trains and returns the end.

@@ -42,6 +42,27 @@ export function epochsTable(epochs) {
   );
 }
 
+// Returns a table of a ParameterReport.
+export function parametersTable({parameters}) {
+  return table(
+    "Parameters",
+    [
+      {title: "Parameter"},
+      {title: "Mean", number: true},
+      {title: "Deviation", number: true},
+      {title: "Change in the epoch", number: true},
+    ],
+    (parameters ?? []).map((one) => ({
+      cells: [
+        one.name,
+        measure(one.mean ?? 0),
+        measure(one.standard_deviation ?? 0),
+        measure(one.relative_change ?? 0),
+      ],
+    })),
+  );
+}
+
 // Returns a table of an epoch's replicas.
 export function replicasTable(replicas) {
   return table(

@@ -37,6 +37,8 @@ export class History {
     this.terminal = false;
     // The newest confusion matrix: {classes, counts, sequence}.
     this.matrix = null;
+    // The newest ParameterReport, with `sequence`.
+    this.parameters = null;
   }
 
   // A GetJobHistoryResponse, which comes before all events.
@@ -119,6 +121,8 @@ export class History {
     } else if (event.validation) {
       this.#addAll("validation", Number(event.validation.step ?? 0), at, event.validation.validation);
       this.#takeMatrix(event.validation.validation, sequence);
+    } else if (event.parameters) {
+      this.parameters = {...event.parameters, sequence};
     } else if (event.state_change) {
       this.states.push({...event.state_change, at, step});
     } else if (event.notice) {

@@ -5,7 +5,7 @@ import {Chart, curveControls} from "./chart.js";
 import {change, h, table, update} from "./dom.js";
 import {bytes, count, duration, id, jobState, measure, rate, shortEnum, time} from "./format.js";
 import {confusionMatrix} from "./confusion_matrix.js";
-import {epochsTable, replicasTable} from "./epoch_tables.js";
+import {epochsTable, parametersTable, replicasTable} from "./epoch_tables.js";
 import {refine} from "./finer.js";
 import {History, measureLabel, seriesLabel} from "./history.js";
 
@@ -60,6 +60,7 @@ export function showJob({root, id: jobId, query, setQuery, say, user, onEnd, sig
   const wait = h("p", {class: "dim"}, "Reading the job's log…");
   const epochs = h("div", {class: "short"}),
     replicas = h("div", {class: "short"}),
+    parameters = h("div", {class: "short"}),
     files = h("div", {class: "short"}),
     changes = h("div", {class: "short"}),
     matrix = h("div");
@@ -75,6 +76,7 @@ export function showJob({root, id: jobId, query, setQuery, say, user, onEnd, sig
     h("h2", {}, "Epochs"),
     epochs,
     replicas,
+    parameters,
     matrix,
     h("h2", {}, "Checkpoints and files"),
     files,
@@ -316,6 +318,15 @@ export function showJob({root, id: jobId, query, setQuery, say, user, onEnd, sig
     const shares = last?.replicas ?? [];
     update(replicas, JSON.stringify(shares), () =>
       shares.length < 2 ? [] : [h("h2", {}, "Replicas, in the last epoch"), replicasTable(shares)],
+    );
+    update(parameters, history.parameters?.sequence ?? 0, () =>
+      history.parameters
+        ? [
+            h("h2", {}, `Parameters after epoch ${history.parameters.epoch}`),
+            h("p", {class: "dim"}, "The change is in proportion to the parameter's norm."),
+            parametersTable(history.parameters),
+          ]
+        : [],
     );
     update(matrix, history.matrix?.sequence ?? 0, () =>
       history.matrix
