@@ -29,7 +29,8 @@ def connect(address: Optional[str] = None, *, state_folder: Optional[str] = None
 
     What is not given is found as the command line finds it: in TANDEM_ADDRESS, TANDEM_STATE, TANDEM_TOKEN_FILE, TANDEM_TLS_CA,
     TANDEM_TLS_CERT, TANDEM_TLS_KEY, TANDEM_TLS_SERVER_NAME, TANDEM_TIMEOUT and TANDEM_RECONNECT_TIMEOUT, then in the state folder.
-    `timeout`, of a call, and `reconnect_timeout`, of a lost connection, are in seconds.
+    `timeout`, of a call, and `reconnect_timeout`, of a lost connection, are in seconds. The client ignores http_proxy and other
+    proxies of the environment.
     """
     return Client(Options(address, state_folder, token, token_file, tls, tls_ca, tls_cert, tls_key, tls_server_name, plaintext,
                           timeout, reconnect_timeout))

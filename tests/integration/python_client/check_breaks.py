@@ -1,0 +1,221 @@
+"""Checks the installed client against fake daemons and networks that break, fall silent or answer late: check_breaks.py."""
+
+import asyncio
+import os
+import socket
+import threading
+import time
+import typing
+from concurrent import futures
+
+import grpc
+
+import tandem
+import tandem.aio
+import tandem.connection
+import tandem.job
+from tandem.details import error_details_pb2, status_pb2
+from tandem.v1 import event_pb2, job_pb2, job_service_pb2, job_service_pb2_grpc
+
+QUEUED, RUNNING, FAILED, SUCCEEDED, CANCELLED = (event_pb2.JobState.Value(f"JOB_STATE_{name}") for name in (
+    "QUEUED", "RUNNING", "FAILED", "SUCCEEDED", "CANCELLED"))
+
+
+class FakeDaemon:
+    """Answers methods of JobService on loopback: FakeDaemon(WatchJob=function(request, context))."""
+
+    def __init__(self, **methods: typing.Callable) -> None:
+        servicer = job_service_pb2_grpc.JobServiceServicer()
+        for name, function in methods.items():
+            setattr(servicer, name, function)
+        self._server = grpc.server(futures.ThreadPoolExecutor(32))
+        job_service_pb2_grpc.add_JobServiceServicer_to_server(servicer, self._server)
+        self.address = f"127.0.0.1:{self._server.add_insecure_port('127.0.0.1:0')}"
+        self._server.start()
+
+    def __enter__(self) -> "FakeDaemon":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.stop(None).wait()
+
+
+def log(*entries: "int | tuple[int, str]") -> "list[event_pb2.JobEvent]":
+    """The events of a job: a number is a state, and ("epoch", number) is an epoch."""
+    events = []
+    for sequence, entry in enumerate(entries, 1):
+        event = event_pb2.JobEvent(job="jobs/a", sequence=sequence)
+        if isinstance(entry, tuple):
+            event.epoch.epoch = entry[1]
+        else:
+            event.state_change.to = entry
+            event.state_change.message = f"change {sequence}"
+            event.terminal = entry in (FAILED, SUCCEEDED, CANCELLED)
+        events.append(event)
+    return events
+
+
+def answer(context: grpc.ServicerContext) -> None:
+    """The daemon answers a stream before its first event."""
+    context.send_initial_metadata((("tandem-call-id", "1"),))
+
+
+def check_quiet_streams() -> None:
+    """A stream that held without events has the whole time to reconnect after its next break."""
+    calls = []
+
+    def watch(request, context):
+        calls.append(request.after_sequence)
+        if len(calls) == 1:
+            yield log(QUEUED)[0]
+        elif len(calls) == 4:
+            yield log(QUEUED, SUCCEEDED)[1]
+            return
+        else:
+            # Longer than the client tries to reconnect.
+            answer(context)
+            time.sleep(1.3)
+        context.abort(grpc.StatusCode.UNAVAILABLE, "broken")
+
+    with FakeDaemon(WatchJob=watch) as daemon:
+        client = tandem.connect(daemon.address, token="x", reconnect_timeout=1)
+        events = tandem.Job(client, "jobs/a").events()
+        assert [event.sequence for event in events] == [1, 2]
+        assert events.reconnections == 3 and calls == [0, 1, 1, 1], calls
+
+
+def check_streams_that_never_hold() -> None:
+    """A stream that is cut at once again and again ends after the time to reconnect."""
+    def watch(request, context):
+        answer(context)
+        context.abort(grpc.StatusCode.UNAVAILABLE, "broken")
+
+    with FakeDaemon(WatchJob=watch) as daemon:
+        client = tandem.connect(daemon.address, token="x", reconnect_timeout=1)
+        begin = time.monotonic()
+        try:
+            next(tandem.Job(client, "jobs/a").events())
+            raise SystemExit("a stream without events has one")
+        except tandem.Unavailable as error:
+            assert "broken" in error.message, error
+        assert 1 <= time.monotonic() - begin < 10, time.monotonic() - begin
+
+
+def check_break_after_a_fetch() -> None:
+    """A daemon that answers that it fetches data is connected, so the next break has the whole time."""
+    fetched = status_pb2.Status(code=14)
+    fetched.details.add(type_url="type.googleapis.com/google.rpc.ErrorInfo",
+                        value=error_details_pb2.ErrorInfo(reason="DATA_BEING_FETCHED").SerializeToString())
+    begin, breaks = time.monotonic(), []
+
+    def create(request, context):
+        late = time.monotonic() - begin
+        if not breaks or late > 1.5 and len(breaks) == 1:
+            breaks.append(late)
+            context.abort(grpc.StatusCode.UNAVAILABLE, "broken")
+        if len(breaks) == 1:
+            context.set_trailing_metadata((("grpc-status-details-bin", fetched.SerializeToString()),))
+            context.abort(grpc.StatusCode.UNAVAILABLE, "fetching")
+        return job_pb2.Job(name="jobs/a")
+
+    with FakeDaemon(CreateJob=create) as daemon:
+        client = tandem.connect(daemon.address, token="x", reconnect_timeout=1)
+        assert client.submit(job_pb2.JobSpec()).name == "jobs/a"
+        assert len(breaks) == 2, breaks
+
+
+class SilentNetwork:
+    """Passes connections on. After `fall_silent`, the connections so far stay open, but nothing passes."""
+
+    def __init__(self, target: str) -> None:
+        host, _, port = target.rpartition(":")
+        self._target = (host, int(port))
+        self._silenced: "set[socket.socket]" = set()
+        self._open: "list[socket.socket]" = []
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.address = "127.0.0.1:%d" % self._listener.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def fall_silent(self) -> None:
+        self._silenced.update(self._open)
+
+    def _accept(self) -> None:
+        while True:
+            client, server = self._listener.accept()[0], socket.create_connection(self._target)
+            self._open += [client, server]
+            for ends in ((client, server), (server, client)):
+                threading.Thread(target=self._pass, args=ends, daemon=True).start()
+
+    def _pass(self, source: socket.socket, sink: socket.socket) -> None:
+        try:
+            while data := source.recv(65536):
+                if source not in self._silenced:
+                    sink.sendall(data)
+        except OSError:
+            pass
+        if source not in self._silenced:
+            sink.close()
+
+
+def check_silent_network() -> None:
+    """A follower notices that its connection fell silent, and continues on another."""
+    # As in client/lib/connection.cc. Less, for a short test.
+    assert (tandem.connection.KEEPALIVE_MS, tandem.connection.KEEPALIVE_TIMEOUT_MS) == (40_000, 15_000)
+    tandem.connection.KEEPALIVE_MS, tandem.connection.KEEPALIVE_TIMEOUT_MS = 500, 500
+    silent = threading.Event()
+
+    def watch(request, context):
+        if request.after_sequence == 0:
+            yield log(QUEUED)[0]
+            silent.wait(60)
+        else:
+            yield log(QUEUED, SUCCEEDED)[1]
+
+    with FakeDaemon(WatchJob=watch) as daemon:
+        network = SilentNetwork(daemon.address)
+        events = tandem.Job(tandem.connect(network.address, token="x"), "jobs/a").events()
+        assert next(events).sequence == 1
+        network.fall_silent()
+        watchdog = threading.Timer(20, events.close)
+        watchdog.start()
+        assert [event.sequence for event in events] == [2], "the follower did not notice the silence"
+        watchdog.cancel()
+        silent.set()
+    tandem.connection.KEEPALIVE_MS, tandem.connection.KEEPALIVE_TIMEOUT_MS = 40_000, 15_000
+
+
+def check_proxy() -> None:
+    """A proxy of the environment gets neither a connection nor a token."""
+    met = []
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def accept() -> None:
+        while True:
+            connection = listener.accept()[0]
+            met.append(connection.recv(65536))
+            connection.close()
+
+    async def get_async() -> None:
+        async with tandem.aio.connect(daemon.address, token="secret") as client:
+            assert (await client.calls.jobs.get_job(job_service_pb2.GetJobRequest(name="jobs/b"))).name == "jobs/b"
+
+    threading.Thread(target=accept, daemon=True).start()
+    names = ("grpc_proxy", "https_proxy", "http_proxy", "no_grpc_proxy", "no_proxy")
+    kept = {name: os.environ.pop(name, None) for name in names}
+    os.environ.update({name: "http://127.0.0.1:%d" % listener.getsockname()[1] for name in names[:3]})
+    with FakeDaemon(GetJob=lambda request, context: job_pb2.Job(name=request.name)) as daemon:
+        assert tandem.connect(daemon.address, token="secret", reconnect_timeout=1).job("a").name == "jobs/a", met
+        asyncio.run(get_async())
+    assert met == [], met
+    for name, value in kept.items():
+        os.environ.pop(name, None)
+        if value is not None:
+            os.environ[name] = value
+
+
+check_quiet_streams()
+check_streams_that_never_hold()
+check_break_after_a_fetch()
+check_silent_network()
+check_proxy()
+print("all is right over breaks")
