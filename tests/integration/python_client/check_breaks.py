@@ -60,6 +60,43 @@ def answer(context: grpc.ServicerContext) -> None:
     context.send_initial_metadata((("tandem-call-id", "1"),))
 
 
+def check_resumed_job() -> None:
+    """A failure counts only if the job's last state is FAILED, also if the connection breaks after an earlier failure."""
+    resumed = log(QUEUED, ("epoch", 1), FAILED, QUEUED, ("epoch", 2), SUCCEEDED)
+    failed = log(QUEUED, ("epoch", 1), FAILED, QUEUED, ("epoch", 2), FAILED)
+
+    def watch(request, context):
+        for event in (resumed if request.name == "jobs/resumed" else failed)[request.after_sequence:]:
+            yield event
+            if event.sequence == 3:
+                context.abort(grpc.StatusCode.UNAVAILABLE, "broken")
+
+    def expect_failure(follow: typing.Callable, epochs: "list[int]") -> None:
+        try:
+            follow()
+            raise SystemExit("a failed job did not fail")
+        except tandem.JobFailed as error:
+            assert error.message == "jobs/failed failed: change 6", error
+        assert epochs == [1, 2], epochs
+
+    async def follow_async(name: str, epochs: "list[int]") -> None:
+        async with tandem.aio.connect(daemon.address, token="x") as client:
+            async for epoch in (await client.job(name)).follow():
+                epochs.append(epoch.number)
+
+    with FakeDaemon(WatchJob=watch, GetJob=lambda request, context: job_pb2.Job(name=request.name)) as daemon:
+        client = tandem.connect(daemon.address, token="x")
+        assert [epoch.number for epoch in client.job("resumed").follow()] == [1, 2]
+        assert client.job("resumed").wait().name == "jobs/resumed"
+        epochs: "list[int]" = []
+        expect_failure(lambda: epochs.extend(epoch.number for epoch in client.job("failed").follow()), epochs)
+        epochs = []
+        asyncio.run(follow_async("resumed", epochs))
+        assert epochs == [1, 2], epochs
+        epochs = []
+        expect_failure(lambda: asyncio.run(follow_async("failed", epochs)), epochs)
+
+
 def check_quiet_streams() -> None:
     """A stream that held without events has the whole time to reconnect after its next break."""
     calls = []
@@ -213,6 +250,7 @@ def check_proxy() -> None:
             os.environ[name] = value
 
 
+check_resumed_job()
 check_quiet_streams()
 check_streams_that_never_hold()
 check_break_after_a_fetch()
