@@ -250,10 +250,55 @@ def check_proxy() -> None:
             os.environ[name] = value
 
 
+def check_many_followers() -> None:
+    """Followers that wait leave the loop's executor free, however many they are."""
+    cancelled = threading.Event()
+    followers = 8
+
+    def watch(request, context):
+        yield log(QUEUED)[0]
+        cancelled.wait(60)
+        yield log(QUEUED, CANCELLED)[1]
+
+    def cancel(request, context):
+        cancelled.set()
+        return job_pb2.Job(name=request.name)
+
+    async def run() -> None:
+        asyncio.get_running_loop().set_default_executor(futures.ThreadPoolExecutor(2))
+        async with tandem.aio.connect(daemon.address, token="x") as client:
+            job = await client.job("a")
+            queued: "asyncio.Queue[int]" = asyncio.Queue()
+
+            async def follow() -> "list[int]":
+                sequences = []
+                async for event in job.events():
+                    sequences.append(event.sequence)
+                    queued.put_nowait(event.sequence)
+                return sequences
+
+            tasks = [asyncio.create_task(follow()) for _ in range(followers)]
+            for _ in range(followers):
+                await asyncio.wait_for(queued.get(), 20)
+            assert not cancelled.is_set()
+            # The thread of a cancelled follower ends.
+            tasks.pop().cancel()
+            await asyncio.wait_for(job.cancel(), 20)
+            assert await asyncio.wait_for(asyncio.gather(*tasks), 20) == [[1, 2]] * (followers - 1)
+
+    with FakeDaemon(WatchJob=watch, CancelJob=cancel, GetJob=lambda request, context: job_pb2.Job(name=request.name)) as daemon:
+        asyncio.run(run())
+    end = time.monotonic() + 20
+    while any(thread.name.startswith("tandem-stream") for thread in threading.enumerate()):
+        assert time.monotonic() < end, "threads of streams are left"
+        time.sleep(0.05)
+
+
 check_resumed_job()
 check_quiet_streams()
 check_streams_that_never_hold()
 check_break_after_a_fetch()
 check_silent_network()
 check_proxy()
+check_many_followers()
 print("all is right over breaks")
