@@ -156,8 +156,8 @@ class Client:
     async def parse(self, job: JobLike, set: Optional[Mapping[str, Any]] = None) -> job_pb2.JobSpec:
         return await asyncio.to_thread(self._client.parse, job, set)
 
-    async def submit(self, job: JobLike, set: Optional[Mapping[str, Any]] = None) -> Job:
-        return Job(await asyncio.to_thread(self._client.submit, job, set))
+    async def submit(self, job: JobLike, set: Optional[Mapping[str, Any]] = None, *, request_id: str = "") -> Job:
+        return Job(await asyncio.to_thread(self._client.submit, job, set, request_id=request_id))
 
     async def validate(self, job: JobLike, set: Optional[Mapping[str, Any]] = None) -> job_pb2.JobSpec:
         return await asyncio.to_thread(self._client.validate, job, set)

@@ -8,6 +8,7 @@ import random
 import re
 import sys
 import time
+import uuid
 from typing import Any, Callable, Iterator, List, Optional, Tuple, TypeVar
 
 import grpc  # type: ignore[import]
@@ -156,6 +157,22 @@ class Connection:
                 return function(request, timeout=self.timeout)
             except grpc.RpcError as error:
                 patience.wait(from_rpc(error, self.address))
+
+    def create(self, function: Callable[..., Result], request: Any) -> Result:
+        """Makes a call that creates something, once for each request id. Sets a random `request.request_id` if it is empty.
+
+        If the daemon may have carried out the call, the error's message and `mend` name the request id.
+        """
+        request.request_id = request.request_id or uuid.uuid4().hex
+        try:
+            return self.call(function, request)
+        except TandemError as error:
+            # The last attempt does not tell whether an earlier one arrived.
+            if not isinstance(error, Unavailable) and not is_lost_connection(error):
+                raise
+            hint = f"the daemon may have received the call: repeat it with request_id={request.request_id!r}, which creates nothing twice"
+            raise type(error)(f"{error.message}; {hint}", error.code, error.reason, error.violations, error.metadata, error.retry_after,
+                              f"{error.mend}; {hint}" if error.mend else hint) from error
 
     def pages(self, function: Callable[..., Any], request: Any) -> Iterator[Any]:
         """The pages of a list, each read when it is asked for."""

@@ -294,6 +294,45 @@ def check_many_followers() -> None:
         time.sleep(0.05)
 
 
+def check_late_answers() -> None:
+    """A submission without an answer names its request id, and a repetition with this id makes no second job."""
+    jobs: "dict[str, str]" = {}
+    delay = [1.0]
+
+    def create(request, context):
+        name = jobs.setdefault(request.request_id, f"jobs/{len(jobs)}")
+        if request.spec.name == "wrong":
+            context.abort(grpc.StatusCode.INVALID_ARGUMENT, "it is wrong; mend it")
+        time.sleep(delay[0])
+        return job_pb2.Job(name=name)
+
+    with FakeDaemon(CreateJob=create) as daemon:
+        client = tandem.connect(daemon.address, token="x", timeout=0.3)
+        spec = job_pb2.JobSpec(name="late")
+        try:
+            client.submit(spec)
+            raise SystemExit("a late answer came")
+        except tandem.Unavailable as error:
+            assert error.code == "DEADLINE_EXCEEDED" and "did not answer in time" in error.message, error
+            assert len(jobs) == 1 and f"request_id={next(iter(jobs))!r}" in error.message, error
+            assert f"request_id={next(iter(jobs))!r}" in error.mend, error.mend
+        delay[0] = 0
+        assert client.submit(spec, request_id=next(iter(jobs))).name == "jobs/0"
+        assert len(jobs) == 1, jobs
+        assert client.submit(spec, request_id="own").name == "jobs/1" and "own" in jobs, jobs
+
+        async def submit_async() -> str:
+            async with tandem.aio.connect(daemon.address, token="x") as awaited:
+                return (await awaited.submit(spec, request_id="own")).name
+
+        assert asyncio.run(submit_async()) == "jobs/1"
+        try:
+            client.submit(job_pb2.JobSpec(name="wrong"))
+            raise SystemExit("a wrong job was accepted")
+        except tandem.InvalidRequest as error:
+            assert error.message == "it is wrong; mend it", error
+
+
 check_resumed_job()
 check_quiet_streams()
 check_streams_that_never_hold()
@@ -301,4 +340,5 @@ check_break_after_a_fetch()
 check_silent_network()
 check_proxy()
 check_many_followers()
+check_late_answers()
 print("all is right over breaks")
