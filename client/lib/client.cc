@@ -18,7 +18,7 @@ namespace {
 constexpr absl::Duration kShutdownTimeout = absl::Minutes(10);
 // For calls that read a whole data set.
 constexpr absl::Duration kReadingTimeout = absl::Minutes(10);
-// Of what reads a job's whole log.
+// Timeout of GetJobHistory, which reads a whole log.
 constexpr absl::Duration kHistoryTimeout = absl::Minutes(1);
 constexpr int kLargestPage = 1000;
 // The longest time for which a refused call is repeated.

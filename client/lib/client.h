@@ -146,9 +146,9 @@ class Client {
   // minutes.
   absl::StatusOr<int> Shutdown(bool cancel_jobs);
 
-  // Calls `on_event` with every event after `after_sequence`, once and in order. OK after the terminal event.
-  // DATA_LOSS if an event is missing. CANCELLED if the observer stopped it. UNAVAILABLE if the connection did
-  // not come back.
+  // Calls `on_event` with every event after `after_sequence`, once and in order. OK if the daemon ended the
+  // stream after a terminal event. DATA_LOSS if an event is missing. CANCELLED if the observer stopped it.
+  // UNAVAILABLE if the connection did not come back.
   absl::Status WatchJob(absl::string_view name, int64_t after_sequence, StreamObserver& observer,
                         const std::function<void(const v1::JobEvent&)>& on_event);
 

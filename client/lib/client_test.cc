@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <vector>
@@ -272,6 +273,33 @@ TEST(WatchJobTest, GoesOnAfterEachBreak) {
   EXPECT_EQ(observer.restored, 9);
 }
 
+// A job that failed, was resumed, and then succeeded has a terminal event within its log.
+TEST(WatchJobTest, ABreakAfterATerminalEventIsNoEnd) {
+  FakeDaemon daemon;
+  std::vector<int64_t> asked;
+  daemon.watch_job = [&](const v1::WatchJobRequest& request, grpc::ServerContext*,
+                         grpc::ServerWriter<v1::JobEvent>* writer) -> grpc::Status {
+    const int64_t after = request.after_sequence();
+    asked.push_back(after);
+    if (after < 4) {
+      // Events 2 and 4 are terminal, and the connection breaks after each of them.
+      writer->Write(Event(after + 1));
+      writer->Write(Event(after + 2, /*terminal=*/true));
+      return {grpc::StatusCode::UNAVAILABLE, "broken"};
+    }
+    return grpc::Status::OK;
+  };
+  CountingObserver observer;
+  std::vector<int64_t> sequences;
+  const absl::Status status =
+      Connect(daemon.address())->WatchJob("jobs/a", 0, observer, [&](const v1::JobEvent& event) {
+        sequences.push_back(event.sequence());
+      });
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_THAT(sequences, ElementsAre(1, 2, 3, 4));
+  EXPECT_THAT(asked, ElementsAre(0, 2, 4));
+}
+
 TEST(WatchJobTest, SurvivesADaemonThatGoesAndComesBack) {
   std::unique_ptr<FakeDaemon> daemon = std::make_unique<FakeDaemon>();
   const int port = daemon->port();
@@ -536,6 +564,18 @@ TEST(ConnectionTest, UnspecifiedAddressesAreReachedOnLoopback) {
   for (const char* address : {"127.0.0.1:1", "[::1]:7447", "10.0.0.0:7447", "gpu-box:7447", "unix:/run/t"}) {
     EXPECT_EQ(ReachableAddress(address), address);
   }
+}
+
+TEST(ConnectionTest, AProxyOfTheEnvironmentIsNotForTheDaemon) {
+  FakeDaemon daemon;
+  daemon.get_job = [](const v1::GetJobRequest&, v1::Job*) { return grpc::Status::OK; };
+  // Nobody listens there.
+  setenv("grpc_proxy", "http://127.0.0.1:1", /*replace=*/1);
+  setenv("no_grpc_proxy", "elsewhere", /*replace=*/1);
+  const absl::Status status = Connect(daemon.address())->GetJob("jobs/a").status();
+  unsetenv("grpc_proxy");
+  unsetenv("no_grpc_proxy");
+  EXPECT_TRUE(status.ok()) << status;
 }
 
 TEST(ConnectionTest, TokenDoesNotTravelUnencrypted) {

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The Python client, as its user has it: the wheel is built, and installed without the repository and without a network. The
-# client follows a job over 100 cut connections, fetches its model and asks it, and does so over TLS. A user's program passes mypy --strict.
+# client follows a job over 100 cut connections, fetches its model and asks it, and does so over TLS. It survives silent networks, late
+# answers and proxies. A user's program passes mypy --strict.
 # Exit code 77: Debian's Python has no grpc (deploy/setup.sh --test installs it).
 cd "$(dirname "$0")"
 source ./daemon.bash
@@ -23,6 +24,7 @@ start_daemon --listen 127.0.0.1:0 --cpu-devices 1
 client=$here/python_client
 cd "$scratch"
 timeout 120 "$scratch/venv/bin/python" "$client/check.py" "$tandem" "$scratch" || die "the client failed"
+timeout 120 "$scratch/venv/bin/python" "$client/check_breaks.py" || die "the client failed with a fake daemon"
 
 # The same daemon over TLS, for clients with certificates.
 "$tandem" shutdown >/dev/null

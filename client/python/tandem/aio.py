@@ -1,4 +1,5 @@
-"""The client for asyncio: the same names but Job.plot, to be awaited. Blocking work runs on threads of the loop's executor.
+"""The client for asyncio: the same names but Job.plot, to be awaited. Calls run on threads of the loop's executor. Each running
+stream has a thread of its own.
 
     client = tandem.aio.connect()
     job = await client.submit("job.yaml")
@@ -8,6 +9,7 @@
 
 import asyncio
 import pathlib
+from concurrent import futures
 from typing import Any, AsyncIterator, Awaitable, Dict, Iterator, List, Mapping, Optional, TypeVar, Union
 
 import grpc.aio  # type: ignore[import]
@@ -154,8 +156,8 @@ class Client:
     async def parse(self, job: JobLike, set: Optional[Mapping[str, Any]] = None) -> job_pb2.JobSpec:
         return await asyncio.to_thread(self._client.parse, job, set)
 
-    async def submit(self, job: JobLike, set: Optional[Mapping[str, Any]] = None) -> Job:
-        return Job(await asyncio.to_thread(self._client.submit, job, set))
+    async def submit(self, job: JobLike, set: Optional[Mapping[str, Any]] = None, *, request_id: str = "") -> Job:
+        return Job(await asyncio.to_thread(self._client.submit, job, set, request_id=request_id))
 
     async def validate(self, job: JobLike, set: Optional[Mapping[str, Any]] = None) -> job_pb2.JobSpec:
         return await asyncio.to_thread(self._client.validate, job, set)
@@ -178,9 +180,15 @@ class Client:
 
 
 async def _each(items: Iterator[Item]) -> AsyncIterator[Item]:
-    end = object()
-    while True:
-        item: Any = await asyncio.to_thread(next, items, end)
-        if item is end:
-            return
-        yield item
+    # A stream may wait for hours. On the loop's executor, a few streams would take all threads, and every other call would wait.
+    thread = futures.ThreadPoolExecutor(1, "tandem-stream")
+    loop, end = asyncio.get_running_loop(), object()
+    try:
+        while True:
+            item: Any = await loop.run_in_executor(thread, next, items, end)
+            if item is end:
+                return
+            yield item
+    finally:
+        # The thread ends after a call that it waits for.
+        thread.shutdown(wait=False)

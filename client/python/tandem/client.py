@@ -29,7 +29,8 @@ def connect(address: Optional[str] = None, *, state_folder: Optional[str] = None
 
     What is not given is found as the command line finds it: in TANDEM_ADDRESS, TANDEM_STATE, TANDEM_TOKEN_FILE, TANDEM_TLS_CA,
     TANDEM_TLS_CERT, TANDEM_TLS_KEY, TANDEM_TLS_SERVER_NAME, TANDEM_TIMEOUT and TANDEM_RECONNECT_TIMEOUT, then in the state folder.
-    `timeout`, of a call, and `reconnect_timeout`, of a lost connection, are in seconds.
+    `timeout`, of a call, and `reconnect_timeout`, of a lost connection, are in seconds. The client ignores http_proxy and other
+    proxies of the environment.
     """
     return Client(Options(address, state_folder, token, token_file, tls, tls_ca, tls_cert, tls_key, tls_server_name, plaintext,
                           timeout, reconnect_timeout))
@@ -85,14 +86,17 @@ class Client:
                  for one in violations]
         raise JobFileError("\n".join(lines), "INVALID_ARGUMENT", violations=violations)
 
-    def submit(self, job: JobLike, set: Optional[Mapping[str, Any]] = None) -> Job:
+    def submit(self, job: JobLike, set: Optional[Mapping[str, Any]] = None, *, request_id: str = "") -> Job:
         """Submits a job, durably, and returns it. Waits while the daemon fetches its data.
 
-        Raises JobFileError or InvalidRequest, which have all fields that are wrong.
+        A second call with the same `request_id` and the same job returns the first call's job. At most 128 printable characters.
+        Default: a random id.
+
+        Raises JobFileError or InvalidRequest, which have all fields that are wrong. Raises Unavailable if no answer came. Then the
+        daemon may have the job: the error names the request id, and a call with this id creates no second job.
         """
-        # By the id a repetition after a lost connection makes no second job.
-        request = job_service_pb2.CreateJobRequest(spec=self.parse(job, set), request_id=uuid.uuid4().hex)
-        return Job(self, self.connection.call(self.calls.jobs.create_job, request).name)
+        request = job_service_pb2.CreateJobRequest(spec=self.parse(job, set), request_id=request_id)
+        return Job(self, self.connection.create(self.calls.jobs.create_job, request).name)
 
     def validate(self, job: JobLike, set: Optional[Mapping[str, Any]] = None) -> job_pb2.JobSpec:
         """Checks a job as `submit` does, and returns it as it would be, with its defaults."""

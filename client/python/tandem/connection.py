@@ -8,6 +8,7 @@ import random
 import re
 import sys
 import time
+import uuid
 from typing import Any, Callable, Iterator, List, Optional, Tuple, TypeVar
 
 import grpc  # type: ignore[import]
@@ -15,6 +16,11 @@ import grpc  # type: ignore[import]
 from tandem.errors import InvalidRequest, TandemError, Unavailable, from_rpc, is_lost_connection
 
 DEFAULT_ADDRESS = "127.0.0.1:7447"
+# A connection with a running call is lost if the daemon does not answer a ping. The time between pings, and of an answer.
+KEEPALIVE_MS = 40_000
+KEEPALIVE_TIMEOUT_MS = 15_000
+# A stream that the daemon answered, and that held for so many seconds, is no failed attempt.
+WHOLE = 1.0
 Result = TypeVar("Result")
 
 
@@ -115,10 +121,14 @@ class Connection:
                                  "TANDEM_TLS_CA), or plaintext=True", "INVALID_ARGUMENT")
         self._trusted = None if tls else trusted
         self.metadata: Tuple[Tuple[str, str], ...] = (("authorization", f"Bearer {token}"),) if token else ()
-        # A second channel to the same address has connections of its own.
+        # As in client/lib/connection.cc. A proxy in the environment is not for the daemon: it would read a token that is not encrypted.
+        # "min_reconnect_backoff" is the longest time of an attempt to connect. A second channel to the same address has connections of
+        # its own.
         self.channel_options: List[Tuple[str, Any]] = [
-            ("grpc.max_receive_message_length", 64 << 20), ("grpc.initial_reconnect_backoff_ms", 100),
-            ("grpc.min_reconnect_backoff_ms", 100), ("grpc.max_reconnect_backoff_ms", 2000), ("grpc.use_local_subchannel_pool", 1)]
+            ("grpc.max_receive_message_length", 64 << 20), ("grpc.enable_http_proxy", 0),
+            ("grpc.keepalive_time_ms", KEEPALIVE_MS), ("grpc.keepalive_timeout_ms", KEEPALIVE_TIMEOUT_MS),
+            ("grpc.http2.max_pings_without_data", 0), ("grpc.initial_reconnect_backoff_ms", 100),
+            ("grpc.min_reconnect_backoff_ms", 5000), ("grpc.max_reconnect_backoff_ms", 500), ("grpc.use_local_subchannel_pool", 1)]
         name = given(options.tls_server_name, "TANDEM_TLS_SERVER_NAME")
         if tls and name:
             self.channel_options.append(("grpc.ssl_target_name_override", name))
@@ -148,6 +158,22 @@ class Connection:
             except grpc.RpcError as error:
                 patience.wait(from_rpc(error, self.address))
 
+    def create(self, function: Callable[..., Result], request: Any) -> Result:
+        """Makes a call that creates something, once for each request id. Sets a random `request.request_id` if it is empty.
+
+        If the daemon may have carried out the call, the error's message and `mend` name the request id.
+        """
+        request.request_id = request.request_id or uuid.uuid4().hex
+        try:
+            return self.call(function, request)
+        except TandemError as error:
+            # The last attempt does not tell whether an earlier one arrived.
+            if not isinstance(error, Unavailable) and not is_lost_connection(error):
+                raise
+            hint = f"the daemon may have received the call: repeat it with request_id={request.request_id!r}, which creates nothing twice"
+            raise type(error)(f"{error.message}; {hint}", error.code, error.reason, error.violations, error.metadata, error.retry_after,
+                              f"{error.mend}; {hint}" if error.mend else hint) from error
+
     def pages(self, function: Callable[..., Any], request: Any) -> Iterator[Any]:
         """The pages of a list, each read when it is asked for."""
         while True:
@@ -166,7 +192,13 @@ class Patience:
 
     def __init__(self, limit: float) -> None:
         self._limit = limit
+        # The time of the daemon's answer to the newest stream. None before the answer.
+        self._opened: Optional[float] = None
         self.reset()
+
+    def opened(self) -> None:
+        """The daemon has answered a stream, possibly long before the first message."""
+        self._opened = time.monotonic()
 
     def reset(self) -> None:
         """The connection works."""
@@ -176,9 +208,14 @@ class Patience:
     def wait(self, error: TandemError) -> None:
         """Sleeps until the call is worth another try; raises the error if no try is."""
         if error.reason == "DATA_BEING_FETCHED":
+            self.reset()
             time.sleep(0.2)
             return
         now = time.monotonic()
+        # A waiting job has no events for hours, so a stream that held counts as a success.
+        if self._opened is not None and now - self._opened >= WHOLE:
+            self.reset()
+        self._opened = None
         since = now if self._since is None else self._since
         self._since = since
         short = error.retry_after if error.retry_after is not None and error.retry_after <= 10 else None

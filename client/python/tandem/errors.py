@@ -103,6 +103,9 @@ def from_rpc(error: grpc.RpcError, address: str = "") -> TandemError:
     if code == "UNAVAILABLE" and not reason:
         mend = "start a daemon with `tandemd`, or say where it listens with address= or TANDEM_ADDRESS"
         message = f"no daemon answers at {address}: {message}; {mend}"
+    elif code == "DEADLINE_EXCEEDED" and message == "Deadline Exceeded":
+        mend = "allow more time with timeout= or TANDEM_TIMEOUT"
+        message = f"the daemon at {address} did not answer in time: {message}; {mend}"
     elif code == "UNAUTHENTICATED":
         mend = "give the right token with token= or TANDEM_TOKEN_FILE"
         message = f"{message}; {mend}"

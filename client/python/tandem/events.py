@@ -73,6 +73,9 @@ class EventStream(Iterator[Event]):
                     # close() may have come before the call that it ends.
                     if self._closed:
                         self._call.cancel()
+                    # The daemon's answers have a call id. A call that did not reach the daemon has no metadata.
+                    if self._call.initial_metadata():
+                        self._patience.opened()
                 event = next(self._call)
             except grpc.RpcError as error:
                 self._call = None

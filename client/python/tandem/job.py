@@ -73,11 +73,12 @@ class Job:
         return EventStream(self._client.connection, self._client.calls, self.name, after)
 
     def follow(self, progress: Optional[bool] = None) -> Iterator[Epoch]:
-        """The epochs, each once and in order, until the job ends; those that are there at once. A lost connection is made anew.
+        """The epochs, each once and in order, until the job ends. Past epochs come immediately. A lost connection is made anew.
 
         An epoch that is trained again after a restart is left out.
 
-        `progress` shows a bar on the standard error: by default in a terminal and in a notebook. Raises JobFailed if the job fails.
+        `progress` shows a bar on the standard error: by default in a terminal and in a notebook. Raises JobFailed at the end if the job
+        failed. A failure after which the job was resumed does not count.
         """
         bar = Bar(progress)
         events = self.events()
@@ -88,7 +89,7 @@ class Job:
             bar.clear()
 
     def wait(self) -> job_pb2.Job:
-        """Waits until the job ends. Raises JobFailed if it fails."""
+        """Waits until the job ends. Raises JobFailed if the job failed, and was not resumed."""
         for _ in self.follow(progress=False):
             pass
         return self.get()
@@ -237,8 +238,9 @@ class Job:
 
 
 def epochs_of(name: str, events: EventStream, bar: "Bar") -> Iterator[Epoch]:
-    """The epochs among a job's events, without those that were trained again after a restart. JobFailed if the job fails."""
-    last = 0
+    """The epochs among a job's events, without those that were trained again after a restart. JobFailed if the job's last state is
+    FAILED."""
+    last, failure = 0, None
     for event in events:
         kind = event.WhichOneof("kind")
         if kind == "progress":
@@ -248,9 +250,11 @@ def epochs_of(name: str, events: EventStream, bar: "Bar") -> Iterator[Epoch]:
             if event.epoch.epoch > last:
                 last = event.epoch.epoch
                 yield epoch_of(event)
-        elif kind == "state_change" and event.terminal and event.state_change.to == event_pb2.JOB_STATE_FAILED:
-            reason = event_pb2.StateReason.Name(event.state_change.reason)[len("STATE_REASON_"):]
-            raise JobFailed(f"{name} failed: {event.state_change.message}", "ABORTED", reason)
+        elif kind == "state_change":
+            # A failed job may be resumed, so only the end of the stream is final.
+            failure = event.state_change if event.state_change.to == event_pb2.JOB_STATE_FAILED else None
+    if failure is not None:
+        raise JobFailed(f"{name} failed: {failure.message}", "ABORTED", event_pb2.StateReason.Name(failure.reason)[len("STATE_REASON_"):])
 
 
 class Bar:

@@ -1,0 +1,344 @@
+"""Checks the installed client against fake daemons and networks that break, fall silent or answer late: check_breaks.py."""
+
+import asyncio
+import os
+import socket
+import threading
+import time
+import typing
+from concurrent import futures
+
+import grpc
+
+import tandem
+import tandem.aio
+import tandem.connection
+import tandem.job
+from tandem.details import error_details_pb2, status_pb2
+from tandem.v1 import event_pb2, job_pb2, job_service_pb2, job_service_pb2_grpc
+
+QUEUED, RUNNING, FAILED, SUCCEEDED, CANCELLED = (event_pb2.JobState.Value(f"JOB_STATE_{name}") for name in (
+    "QUEUED", "RUNNING", "FAILED", "SUCCEEDED", "CANCELLED"))
+
+
+class FakeDaemon:
+    """Answers methods of JobService on loopback: FakeDaemon(WatchJob=function(request, context))."""
+
+    def __init__(self, **methods: typing.Callable) -> None:
+        servicer = job_service_pb2_grpc.JobServiceServicer()
+        for name, function in methods.items():
+            setattr(servicer, name, function)
+        self._server = grpc.server(futures.ThreadPoolExecutor(32))
+        job_service_pb2_grpc.add_JobServiceServicer_to_server(servicer, self._server)
+        self.address = f"127.0.0.1:{self._server.add_insecure_port('127.0.0.1:0')}"
+        self._server.start()
+
+    def __enter__(self) -> "FakeDaemon":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.stop(None).wait()
+
+
+def log(*entries: "int | tuple[int, str]") -> "list[event_pb2.JobEvent]":
+    """The events of a job: a number is a state, and ("epoch", number) is an epoch."""
+    events = []
+    for sequence, entry in enumerate(entries, 1):
+        event = event_pb2.JobEvent(job="jobs/a", sequence=sequence)
+        if isinstance(entry, tuple):
+            event.epoch.epoch = entry[1]
+        else:
+            event.state_change.to = entry
+            event.state_change.message = f"change {sequence}"
+            event.terminal = entry in (FAILED, SUCCEEDED, CANCELLED)
+        events.append(event)
+    return events
+
+
+def answer(context: grpc.ServicerContext) -> None:
+    """The daemon answers a stream before its first event."""
+    context.send_initial_metadata((("tandem-call-id", "1"),))
+
+
+def check_resumed_job() -> None:
+    """A failure counts only if the job's last state is FAILED, also if the connection breaks after an earlier failure."""
+    resumed = log(QUEUED, ("epoch", 1), FAILED, QUEUED, ("epoch", 2), SUCCEEDED)
+    failed = log(QUEUED, ("epoch", 1), FAILED, QUEUED, ("epoch", 2), FAILED)
+
+    def watch(request, context):
+        for event in (resumed if request.name == "jobs/resumed" else failed)[request.after_sequence:]:
+            yield event
+            if event.sequence == 3:
+                context.abort(grpc.StatusCode.UNAVAILABLE, "broken")
+
+    def expect_failure(follow: typing.Callable, epochs: "list[int]") -> None:
+        try:
+            follow()
+            raise SystemExit("a failed job did not fail")
+        except tandem.JobFailed as error:
+            assert error.message == "jobs/failed failed: change 6", error
+        assert epochs == [1, 2], epochs
+
+    async def follow_async(name: str, epochs: "list[int]") -> None:
+        async with tandem.aio.connect(daemon.address, token="x") as client:
+            async for epoch in (await client.job(name)).follow():
+                epochs.append(epoch.number)
+
+    with FakeDaemon(WatchJob=watch, GetJob=lambda request, context: job_pb2.Job(name=request.name)) as daemon:
+        client = tandem.connect(daemon.address, token="x")
+        assert [epoch.number for epoch in client.job("resumed").follow()] == [1, 2]
+        assert client.job("resumed").wait().name == "jobs/resumed"
+        epochs: "list[int]" = []
+        expect_failure(lambda: epochs.extend(epoch.number for epoch in client.job("failed").follow()), epochs)
+        epochs = []
+        asyncio.run(follow_async("resumed", epochs))
+        assert epochs == [1, 2], epochs
+        epochs = []
+        expect_failure(lambda: asyncio.run(follow_async("failed", epochs)), epochs)
+
+
+def check_quiet_streams() -> None:
+    """A stream that held without events has the whole time to reconnect after its next break."""
+    calls = []
+
+    def watch(request, context):
+        calls.append(request.after_sequence)
+        if len(calls) == 1:
+            yield log(QUEUED)[0]
+        elif len(calls) == 4:
+            yield log(QUEUED, SUCCEEDED)[1]
+            return
+        else:
+            # Longer than the client tries to reconnect.
+            answer(context)
+            time.sleep(1.3)
+        context.abort(grpc.StatusCode.UNAVAILABLE, "broken")
+
+    with FakeDaemon(WatchJob=watch) as daemon:
+        client = tandem.connect(daemon.address, token="x", reconnect_timeout=1)
+        events = tandem.Job(client, "jobs/a").events()
+        assert [event.sequence for event in events] == [1, 2]
+        assert events.reconnections == 3 and calls == [0, 1, 1, 1], calls
+
+
+def check_streams_that_never_hold() -> None:
+    """A stream that is cut at once again and again ends after the time to reconnect."""
+    def watch(request, context):
+        answer(context)
+        context.abort(grpc.StatusCode.UNAVAILABLE, "broken")
+
+    with FakeDaemon(WatchJob=watch) as daemon:
+        client = tandem.connect(daemon.address, token="x", reconnect_timeout=1)
+        begin = time.monotonic()
+        try:
+            next(tandem.Job(client, "jobs/a").events())
+            raise SystemExit("a stream without events has one")
+        except tandem.Unavailable as error:
+            assert "broken" in error.message, error
+        assert 1 <= time.monotonic() - begin < 10, time.monotonic() - begin
+
+
+def check_break_after_a_fetch() -> None:
+    """A daemon that answers that it fetches data is connected, so the next break has the whole time."""
+    fetched = status_pb2.Status(code=14)
+    fetched.details.add(type_url="type.googleapis.com/google.rpc.ErrorInfo",
+                        value=error_details_pb2.ErrorInfo(reason="DATA_BEING_FETCHED").SerializeToString())
+    begin, breaks = time.monotonic(), []
+
+    def create(request, context):
+        late = time.monotonic() - begin
+        if not breaks or late > 1.5 and len(breaks) == 1:
+            breaks.append(late)
+            context.abort(grpc.StatusCode.UNAVAILABLE, "broken")
+        if len(breaks) == 1:
+            context.set_trailing_metadata((("grpc-status-details-bin", fetched.SerializeToString()),))
+            context.abort(grpc.StatusCode.UNAVAILABLE, "fetching")
+        return job_pb2.Job(name="jobs/a")
+
+    with FakeDaemon(CreateJob=create) as daemon:
+        client = tandem.connect(daemon.address, token="x", reconnect_timeout=1)
+        assert client.submit(job_pb2.JobSpec()).name == "jobs/a"
+        assert len(breaks) == 2, breaks
+
+
+class SilentNetwork:
+    """Passes connections on. After `fall_silent`, the connections so far stay open, but nothing passes."""
+
+    def __init__(self, target: str) -> None:
+        host, _, port = target.rpartition(":")
+        self._target = (host, int(port))
+        self._silenced: "set[socket.socket]" = set()
+        self._open: "list[socket.socket]" = []
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.address = "127.0.0.1:%d" % self._listener.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def fall_silent(self) -> None:
+        self._silenced.update(self._open)
+
+    def _accept(self) -> None:
+        while True:
+            client, server = self._listener.accept()[0], socket.create_connection(self._target)
+            self._open += [client, server]
+            for ends in ((client, server), (server, client)):
+                threading.Thread(target=self._pass, args=ends, daemon=True).start()
+
+    def _pass(self, source: socket.socket, sink: socket.socket) -> None:
+        try:
+            while data := source.recv(65536):
+                if source not in self._silenced:
+                    sink.sendall(data)
+        except OSError:
+            pass
+        if source not in self._silenced:
+            sink.close()
+
+
+def check_silent_network() -> None:
+    """A follower notices that its connection fell silent, and continues on another."""
+    # As in client/lib/connection.cc. Less, for a short test.
+    assert (tandem.connection.KEEPALIVE_MS, tandem.connection.KEEPALIVE_TIMEOUT_MS) == (40_000, 15_000)
+    tandem.connection.KEEPALIVE_MS, tandem.connection.KEEPALIVE_TIMEOUT_MS = 500, 500
+    silent = threading.Event()
+
+    def watch(request, context):
+        if request.after_sequence == 0:
+            yield log(QUEUED)[0]
+            silent.wait(60)
+        else:
+            yield log(QUEUED, SUCCEEDED)[1]
+
+    with FakeDaemon(WatchJob=watch) as daemon:
+        network = SilentNetwork(daemon.address)
+        events = tandem.Job(tandem.connect(network.address, token="x"), "jobs/a").events()
+        assert next(events).sequence == 1
+        network.fall_silent()
+        watchdog = threading.Timer(20, events.close)
+        watchdog.start()
+        assert [event.sequence for event in events] == [2], "the follower did not notice the silence"
+        watchdog.cancel()
+        silent.set()
+    tandem.connection.KEEPALIVE_MS, tandem.connection.KEEPALIVE_TIMEOUT_MS = 40_000, 15_000
+
+
+def check_proxy() -> None:
+    """A proxy of the environment gets neither a connection nor a token."""
+    met = []
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def accept() -> None:
+        while True:
+            connection = listener.accept()[0]
+            met.append(connection.recv(65536))
+            connection.close()
+
+    async def get_async() -> None:
+        async with tandem.aio.connect(daemon.address, token="secret") as client:
+            assert (await client.calls.jobs.get_job(job_service_pb2.GetJobRequest(name="jobs/b"))).name == "jobs/b"
+
+    threading.Thread(target=accept, daemon=True).start()
+    names = ("grpc_proxy", "https_proxy", "http_proxy", "no_grpc_proxy", "no_proxy")
+    kept = {name: os.environ.pop(name, None) for name in names}
+    os.environ.update({name: "http://127.0.0.1:%d" % listener.getsockname()[1] for name in names[:3]})
+    with FakeDaemon(GetJob=lambda request, context: job_pb2.Job(name=request.name)) as daemon:
+        assert tandem.connect(daemon.address, token="secret", reconnect_timeout=1).job("a").name == "jobs/a", met
+        asyncio.run(get_async())
+    assert met == [], met
+    for name, value in kept.items():
+        os.environ.pop(name, None)
+        if value is not None:
+            os.environ[name] = value
+
+
+def check_many_followers() -> None:
+    """Followers that wait leave the loop's executor free, however many they are."""
+    cancelled = threading.Event()
+    followers = 8
+
+    def watch(request, context):
+        yield log(QUEUED)[0]
+        cancelled.wait(60)
+        yield log(QUEUED, CANCELLED)[1]
+
+    def cancel(request, context):
+        cancelled.set()
+        return job_pb2.Job(name=request.name)
+
+    async def run() -> None:
+        asyncio.get_running_loop().set_default_executor(futures.ThreadPoolExecutor(2))
+        async with tandem.aio.connect(daemon.address, token="x") as client:
+            job = await client.job("a")
+            queued: "asyncio.Queue[int]" = asyncio.Queue()
+
+            async def follow() -> "list[int]":
+                sequences = []
+                async for event in job.events():
+                    sequences.append(event.sequence)
+                    queued.put_nowait(event.sequence)
+                return sequences
+
+            tasks = [asyncio.create_task(follow()) for _ in range(followers)]
+            for _ in range(followers):
+                await asyncio.wait_for(queued.get(), 20)
+            assert not cancelled.is_set()
+            # The thread of a cancelled follower ends.
+            tasks.pop().cancel()
+            await asyncio.wait_for(job.cancel(), 20)
+            assert await asyncio.wait_for(asyncio.gather(*tasks), 20) == [[1, 2]] * (followers - 1)
+
+    with FakeDaemon(WatchJob=watch, CancelJob=cancel, GetJob=lambda request, context: job_pb2.Job(name=request.name)) as daemon:
+        asyncio.run(run())
+    end = time.monotonic() + 20
+    while any(thread.name.startswith("tandem-stream") for thread in threading.enumerate()):
+        assert time.monotonic() < end, "threads of streams are left"
+        time.sleep(0.05)
+
+
+def check_late_answers() -> None:
+    """A submission without an answer names its request id, and a repetition with this id makes no second job."""
+    jobs: "dict[str, str]" = {}
+    delay = [1.0]
+
+    def create(request, context):
+        name = jobs.setdefault(request.request_id, f"jobs/{len(jobs)}")
+        if request.spec.name == "wrong":
+            context.abort(grpc.StatusCode.INVALID_ARGUMENT, "it is wrong; mend it")
+        time.sleep(delay[0])
+        return job_pb2.Job(name=name)
+
+    with FakeDaemon(CreateJob=create) as daemon:
+        client = tandem.connect(daemon.address, token="x", timeout=0.3)
+        spec = job_pb2.JobSpec(name="late")
+        try:
+            client.submit(spec)
+            raise SystemExit("a late answer came")
+        except tandem.Unavailable as error:
+            assert error.code == "DEADLINE_EXCEEDED" and "did not answer in time" in error.message, error
+            assert len(jobs) == 1 and f"request_id={next(iter(jobs))!r}" in error.message, error
+            assert f"request_id={next(iter(jobs))!r}" in error.mend, error.mend
+        delay[0] = 0
+        assert client.submit(spec, request_id=next(iter(jobs))).name == "jobs/0"
+        assert len(jobs) == 1, jobs
+        assert client.submit(spec, request_id="own").name == "jobs/1" and "own" in jobs, jobs
+
+        async def submit_async() -> str:
+            async with tandem.aio.connect(daemon.address, token="x") as awaited:
+                return (await awaited.submit(spec, request_id="own")).name
+
+        assert asyncio.run(submit_async()) == "jobs/1"
+        try:
+            client.submit(job_pb2.JobSpec(name="wrong"))
+            raise SystemExit("a wrong job was accepted")
+        except tandem.InvalidRequest as error:
+            assert error.message == "it is wrong; mend it", error
+
+
+check_resumed_job()
+check_quiet_streams()
+check_streams_that_never_hold()
+check_break_after_a_fetch()
+check_silent_network()
+check_proxy()
+check_many_followers()
+check_late_answers()
+print("all is right over breaks")
