@@ -74,6 +74,15 @@ std::vector<OpCase> DataCases() {
   cases.push_back(Augmenting("erase_images", {5, 3, 6, 5},
                              {{1, 3, 2, 6}, {0, 5, 0, 6}, {0, 0, 0, 0}, {2, 3, 0, 1}},
                              std::make_shared<EraseImagesOp>(1)));
+  cases.push_back(Augmenting("enlarge_images", {6, 3, 8, 6},
+                             {{0, 0, 6, 8}, {1, 2, 3, 5}, {5, 7, 1, 1}, {0, 3, 6, 1}, {2, 0, 1, 8}},
+                             std::make_shared<EnlargeImagesOp>(1)));
+  cases.push_back(
+      Augmenting("enlarge_images", {1, 1, 1, 1}, {{0, 0, 1, 1}}, std::make_shared<EnlargeImagesOp>(1)));
+  cases.push_back(Augmenting("saturate_images", {5, 3, 16, 24}, {{0.4}, {1.9}, {1}, {0}, {2}},
+                             std::make_shared<SaturateImagesOp>(1)));
+  cases.push_back(Augmenting("shift_hues", {6, 3, 16, 24}, {{0.5}, {-0.5}, {0}, {0.07}, {-0.21}, {1.0 / 12}},
+                             std::make_shared<ShiftHuesOp>(1)));
   for (const bool about_mean : {false, true}) {
     cases.push_back(Augmenting("spread_images", {5, 3, 28, 28}, {{0.4}, {1.9}, {1}, {0}},
                                std::make_shared<SpreadImagesOp>(1, about_mean)));

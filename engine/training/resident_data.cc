@@ -60,6 +60,12 @@ std::shared_ptr<const AugmentOp> OpOf(const v1::Augmentation& augmentation, int6
       return std::make_shared<SpreadImagesOp>(column, /*about_mean=*/false);
     case v1::Augmentation::kContrast:
       return std::make_shared<SpreadImagesOp>(column, /*about_mean=*/true);
+    case v1::Augmentation::kResizedCrop:
+      return std::make_shared<EnlargeImagesOp>(column);
+    case v1::Augmentation::kSaturation:
+      return std::make_shared<SaturateImagesOp>(column);
+    case v1::Augmentation::kHue:
+      return std::make_shared<ShiftHuesOp>(column);
     case v1::Augmentation::kMixup:
     case v1::Augmentation::kCutmix:
     case v1::Augmentation::KIND_NOT_SET:

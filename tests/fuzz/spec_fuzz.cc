@@ -42,7 +42,11 @@ constexpr char kPlain[] = R"(
   frozen_layers: "conv2d_1"
 )";
 constexpr char kTemplate[] = R"(
-  dataset { name: "shapes" }
+  dataset {
+    synthetic { shape: [3, 4, 4] classes: 4 train_samples: 12 validation_samples: 4 }
+    augmentation { resized_crop { min_area: 0.3 max_ratio: 2 } }
+    augmentation { saturation { strength: 0.4 } } augmentation { hue { strength: 0.1 } }
+  }
   model { template { mlp { units: [5, 4] } } }
   training {
     loss { softmax_cross_entropy {} } optimizer { sgd { learning_rate: 0.1 } clip { value: 1 } }

@@ -73,6 +73,7 @@ constexpr char kAllChanges[] = R"(
     augmentation { erase { probability: 0.5 height: 3 width: 4 } }
     augmentation { brightness { strength: 0.4 } }
     augmentation { contrast { strength: 0.5 } }
+    augmentation { resized_crop { min_area: 0.2 } }
   })";
 
 class Recorder final : public TrainerObserver {
@@ -180,6 +181,18 @@ class ResidentTest : public testing::TestWithParam<int> {
 TEST_P(ResidentTest, TrainsAsFromTheHost) { ExpectAsOnTheHost(SmallLenet()); }
 
 TEST_P(ResidentTest, ChangesImagesAsTheHostDoes) { ExpectAsOnTheHost(SmallLenet(kAllChanges)); }
+
+TEST_P(ResidentTest, ChangesColoursAsTheHostDoes) {
+  v1::JobSpec spec = SmallLenet(R"(
+    dataset {
+      augmentation { resized_crop {} }
+      augmentation { saturation { strength: 0.7 } }
+      augmentation { hue { strength: 0.5 } }
+    })");
+  spec.mutable_dataset()->mutable_synthetic()->set_shape(0, 3);
+  spec.mutable_model()->mutable_input()->set_shape(0, 3);
+  ExpectAsOnTheHost(spec);
+}
 
 TEST_P(ResidentTest, OfSeveralReplicas) {
   ExpectAsOnTheHost(SmallLenet("replicas { count: 2 } dataset { augmentation { crop { padding: 1 } } }"));

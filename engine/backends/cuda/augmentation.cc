@@ -62,6 +62,13 @@ void RunOp(const EraseImagesOp& /*op*/, const ImageBytes& images, Stream stream)
 void RunOp(const SpreadImagesOp& op, const ImageBytes& images, Stream stream) {
   SpreadImages(images, op.about_mean, stream);
 }
+void RunOp(const EnlargeImagesOp& /*op*/, const ImageBytes& images, Stream stream) {
+  EnlargeImages(images, stream);
+}
+void RunOp(const SaturateImagesOp& /*op*/, const ImageBytes& images, Stream stream) {
+  SaturateImages(images, stream);
+}
+void RunOp(const ShiftHuesOp& /*op*/, const ImageBytes& images, Stream stream) { ShiftHues(images, stream); }
 
 template <typename Op>
 absl::Status LowerAugmentation(Lowering& lowering, const Node& node) {
@@ -93,10 +100,13 @@ absl::Status LowerAugmentation(Lowering& lowering, const Node& node) {
 
 absl::Span<const Offered> AugmentationOps() {
   static constexpr Offered kOps[] = {
+      {"enlarge_images", LowerAugmentation<EnlargeImagesOp>},
       {"erase_images", LowerAugmentation<EraseImagesOp>},
       {"flip_images", LowerAugmentation<FlipImagesOp>},
       {"gather_samples", LowerGatherSamples},
       {"resample_images", LowerAugmentation<ResampleImagesOp>},
+      {"saturate_images", LowerAugmentation<SaturateImagesOp>},
+      {"shift_hues", LowerAugmentation<ShiftHuesOp>},
       {"spread_images", LowerAugmentation<SpreadImagesOp>},
       {"translate_images", LowerAugmentation<TranslateImagesOp>},
   };

@@ -1,6 +1,7 @@
 #include "engine/graph/ops/augmentation.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 
@@ -37,6 +38,21 @@ class Augmented {
 
   double Drawn(int64_t image, int64_t i) const { return drawn_[image * columns_ + column_ + i]; }
   const uint8_t* Image(int64_t image) const { return &x_[image * elements()]; }
+
+  // Sets each byte of images of three channels to colour(image, red, green, blue)[its channel].
+  template <typename Colour>
+  absl::Status EachColour(const Colour& colour) const {
+    const int64_t area = height() * width();
+    for (int64_t n = 0; n < shape_[0]; ++n) {
+      for (int64_t i = n * elements(); i < n * elements() + area; ++i) {
+        const std::array<float, 3> changed = colour(n, x_[i], x_[i + area], x_[i + 2 * area]);
+        for (int64_t c = 0; c < 3; ++c) {
+          y_[i + c * area] = static_cast<uint8_t>(std::clamp(changed[c], 0.0F, 255.0F) + 0.5F);
+        }
+      }
+    }
+    return absl::OkStatus();
+  }
 
   // Sets each byte to pixel(image, its plane, row, column).
   template <typename Pixel>
@@ -158,6 +174,65 @@ absl::Status SpreadImages(const KernelCall& call) {
     const auto factor = static_cast<float>(images.Drawn(n, 0));
     const float spread = mean + factor * (static_cast<float>(plane[row * images.width() + column]) - mean);
     return static_cast<uint8_t>(std::clamp(spread, 0.0F, 255.0F) + 0.5F);
+  });
+}
+
+absl::Status EnlargeImages(const KernelCall& call) {
+  const Augmented images(call);
+  return images.Each([&](int64_t n, const uint8_t* plane, int64_t row, int64_t column) {
+    // The old pixels between which a new pixel lies, and the second one's weight.
+    struct Pair {
+      int64_t first, second;
+      float part;
+    };
+    const auto pair_at = [](int64_t i, double begin, double size, int64_t count) {
+      const double centre = (static_cast<double>(i) + 0.5) * (size / static_cast<double>(count)) - 0.5;
+      const double at = std::clamp(centre, 0.0, size - 1);
+      const double first = std::floor(at);
+      return Pair{static_cast<int64_t>(begin + first),
+                  static_cast<int64_t>(begin + std::min(first + 1, size - 1)),
+                  static_cast<float>(at - first)};
+    };
+    const Pair x = pair_at(column, images.Drawn(n, 0), images.Drawn(n, 2), images.width());
+    const Pair y = pair_at(row, images.Drawn(n, 1), images.Drawn(n, 3), images.height());
+    const auto across = [&](int64_t from_row) {
+      const uint8_t* line = plane + from_row * images.width();
+      return static_cast<float>(line[x.first]) * (1 - x.part) + static_cast<float>(line[x.second]) * x.part;
+    };
+    return static_cast<uint8_t>(across(y.first) * (1 - y.part) + across(y.second) * y.part + 0.5F);
+  });
+}
+
+absl::Status SaturateImages(const KernelCall& call) {
+  const Augmented images(call);
+  return images.EachColour([&](int64_t n, float red, float green, float blue) {
+    const auto factor = static_cast<float>(images.Drawn(n, 0));
+    const float grey = 0.299F * red + 0.587F * green + 0.114F * blue;
+    const auto mixed = [&](float x) { return factor * x + (1 - factor) * grey; };
+    return std::array<float, 3>{mixed(red), mixed(green), mixed(blue)};
+  });
+}
+
+absl::Status ShiftHues(const KernelCall& call) {
+  const Augmented images(call);
+  return images.EachColour([&](int64_t n, float red, float green, float blue) {
+    const float most = std::max({red, green, blue}), least = std::min({red, green, blue});
+    const float chroma = most - least;
+    if (chroma == 0) return std::array<float, 3>{red, green, blue};
+    float hue = 0;
+    if (most == red) {
+      hue = (green - blue) / chroma;
+    } else if (most == green) {
+      hue = 2 + (blue - red) / chroma;
+    } else {
+      hue = 4 + (red - green) / chroma;
+    }
+    hue += static_cast<float>(6 * images.Drawn(n, 0));
+    if (hue < 0) hue += 6;
+    if (hue >= 6) hue -= 6;
+    const auto number = [&](float share) { return least + chroma * std::clamp(share, 0.0F, 1.0F); };
+    return std::array<float, 3>{number(std::abs(hue - 3) - 1), number(2 - std::abs(hue - 2)),
+                                number(2 - std::abs(hue - 4))};
   });
 }
 

@@ -1,6 +1,7 @@
 #include "engine/data/augment/augmenter.h"
 
 #include <algorithm>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -9,12 +10,14 @@
 #include "engine/base/philox.h"
 #include "engine/base/status_macros.h"
 #include "engine/data/augment/affine.h"
+#include "engine/data/augment/colour.h"
 #include "engine/data/augment/cutmix.h"
 #include "engine/data/augment/erase.h"
 #include "engine/data/augment/factor.h"
 #include "engine/data/augment/flip.h"
 #include "engine/data/augment/mixing.h"
 #include "engine/data/augment/mixup.h"
+#include "engine/data/augment/resized_crop.h"
 #include "engine/data/augment/transform.h"
 #include "engine/data/augment/translation.h"
 
@@ -37,7 +40,7 @@ struct Checked {
   absl::Status status;
 };
 
-Checked Check(const v1::Augmentation& augmentation, const ImageShape& shape) {
+Checked Check(const v1::Augmentation& augmentation, const ImageShape& shape, SampleType type) {
   switch (augmentation.kind_case()) {
     case v1::Augmentation::kHorizontalFlip:
       return {"horizontal_flip", CheckFlip(augmentation.horizontal_flip())};
@@ -61,6 +64,12 @@ Checked Check(const v1::Augmentation& augmentation, const ImageShape& shape) {
       return {"mixup", CheckMixup(augmentation.mixup())};
     case v1::Augmentation::kCutmix:
       return {"cutmix", CheckCutmix(augmentation.cutmix())};
+    case v1::Augmentation::kResizedCrop:
+      return {"resized_crop", CheckResizedCrop(augmentation.resized_crop(), shape)};
+    case v1::Augmentation::kSaturation:
+      return {"saturation", CheckSaturation(augmentation.saturation(), shape)};
+    case v1::Augmentation::kHue:
+      return {"hue", CheckHue(augmentation.hue(), shape, type)};
     case v1::Augmentation::KIND_NOT_SET:
       break;
   }
@@ -89,6 +98,13 @@ std::unique_ptr<const Transform<T>> MakeTransform(const v1::Augmentation& augmen
       return MakeBrightness<T>(augmentation.brightness(), shape);
     case v1::Augmentation::kContrast:
       return MakeContrast<T>(augmentation.contrast(), shape);
+    case v1::Augmentation::kResizedCrop:
+      return MakeResizedCrop<T>(augmentation.resized_crop(), shape);
+    case v1::Augmentation::kSaturation:
+      return MakeSaturation<T>(augmentation.saturation(), shape);
+    case v1::Augmentation::kHue:
+      if constexpr (std::is_same_v<T, uint8_t>) return MakeHue(augmentation.hue(), shape);
+      break;  // CheckAugmentation refuses hue for floats.
     case v1::Augmentation::kMixup:
     case v1::Augmentation::kCutmix:
     case v1::Augmentation::KIND_NOT_SET:
@@ -228,7 +244,7 @@ absl::Status CheckAugmentation(const Augmentations& augmentations, const Dataset
   const ImageShape shape = ImageShapeOf(info.shape);
   for (int i = 0; i < augmentations.size(); ++i) {
     const v1::Augmentation& augmentation = augmentations[i];
-    const Checked checked = Check(augmentation, shape);
+    const Checked checked = Check(augmentation, shape, info.sample_type);
     const std::string field =
         absl::StrCat("augmentation[", i, "]", *checked.field == 0 ? "" : ".", checked.field);
     if (!images && !augmentation.has_mixup() && *checked.field != 0) {

@@ -11,12 +11,14 @@
 #include "engine/base/philox.h"
 #include "engine/base/testing/from_text.h"
 #include "engine/data/augment/affine.h"
+#include "engine/data/augment/colour.h"
 #include "engine/data/augment/cutmix.h"
 #include "engine/data/augment/erase.h"
 #include "engine/data/augment/factor.h"
 #include "engine/data/augment/flip.h"
 #include "engine/data/augment/mixing.h"
 #include "engine/data/augment/mixup.h"
+#include "engine/data/augment/resized_crop.h"
 #include "engine/data/augment/translation.h"
 #include "engine/data/loader.h"
 #include "engine/data/memory_dataset.h"
@@ -227,7 +229,8 @@ std::unique_ptr<const Dataset> Augmented(const std::string& text, uint64_t seed 
 
 constexpr char kMany[] = R"(
   augmentation { horizontal_flip {} } augmentation { crop { padding: 2 fill: FILL_MODE_REFLECT } }
-  augmentation { rotation { degrees: 15 } } augmentation { erase { height: 2 width: 2 } }
+  augmentation { rotation { degrees: 15 } } augmentation { resized_crop { min_area: 0.3 } }
+  augmentation { erase { height: 2 width: 2 } }
   augmentation { brightness { strength: 0.2 } } augmentation { mixup {} })";
 
 // Returns the samples that `replicas` replicas get over two epochs, by sample.
@@ -315,30 +318,33 @@ TEST(AugmentTest, DrawsAreThoseOfTheChanges) {
     augmentation { erase { probability: 0.5 height: 1 width: 2 } }
     augmentation { translation { x: 2 y: 1 } }
     augmentation { rotation { degrees: 90 } }
-    augmentation { contrast { strength: 0.3 } })");
-  const DatasetInfo info = {.shape = Shape({2, 2, 3}), .classes = 2, .train_samples = 9};
+    augmentation { contrast { strength: 0.3 } }
+    augmentation { resized_crop { min_area: 0.2 } }
+    augmentation { saturation { strength: 0.6 } }
+    augmentation { hue { strength: 0.4 } })");
+  const DatasetInfo info = {.shape = Shape({3, 2, 3}), .classes = 2, .train_samples = 9};
+  const ImageShape shape = {.channels = 3, .height = 2, .width = 3};
+  std::vector<uint8_t> image(18);
+  for (int i = 0; i < 18; ++i) image[i] = static_cast<uint8_t>(50 + 7 * i);
   const auto draws = DrawFor(augmentations, info, /*seed=*/3);
-  ASSERT_EQ(draws->columns(), 4 + 2 + 4 + 1);
+  ASSERT_EQ(draws->columns(), 4 + 2 + 4 + 1 + 4 + 1 + 1);
   const std::vector<std::unique_ptr<const Transform<uint8_t>>> transforms = [&] {
     std::vector<std::unique_ptr<const Transform<uint8_t>>> made;
-    made.push_back(MakeErase<uint8_t>(augmentations[0].erase(), kShape));
-    made.push_back(MakeTranslation<uint8_t>(augmentations[1].translation(), kShape));
-    made.push_back(MakeRotation<uint8_t>(augmentations[2].rotation(), kShape));
-    made.push_back(MakeContrast<uint8_t>(augmentations[3].contrast(), kShape));
+    made.push_back(MakeErase<uint8_t>(augmentations[0].erase(), shape));
+    made.push_back(MakeTranslation<uint8_t>(augmentations[1].translation(), shape));
+    made.push_back(MakeRotation<uint8_t>(augmentations[2].rotation(), shape));
+    made.push_back(MakeContrast<uint8_t>(augmentations[3].contrast(), shape));
+    made.push_back(MakeResizedCrop<uint8_t>(augmentations[4].resized_crop(), shape));
+    made.push_back(MakeSaturation<uint8_t>(augmentations[5].saturation(), shape));
+    made.push_back(MakeHue(augmentations[6].hue(), shape));
     return made;
   }();
-  const std::vector<uint8_t> images = [] {
-    std::vector<uint8_t> all;
-    for (int i = 0; i < 9; ++i) {
-      const std::vector<uint8_t> image = Counting();
-      all.insert(all.end(), image.begin(), image.end());
-    }
-    return all;
-  }();
-  const auto train = Augment(std::make_unique<MemoryDataset>(12, images, 4, BytesOf(std::vector<int32_t>(9))),
+  std::vector<uint8_t> images;
+  for (int i = 0; i < 9; ++i) images.insert(images.end(), image.begin(), image.end());
+  const auto train = Augment(std::make_unique<MemoryDataset>(18, images, 4, BytesOf(std::vector<int32_t>(9))),
                              augmentations, info, /*seed=*/3);
   for (uint32_t index = 0; index < 9; ++index) {
-    std::vector<uint8_t> expected(12), actual = Counting(), scratch(12);
+    std::vector<uint8_t> expected(18), actual = image, scratch(18);
     int32_t label = 0;
     ASSERT_TRUE(train->GatherEpoch(5, {index}, expected.data(), &label).ok());
     std::vector<double> drawn(draws->columns());
@@ -372,12 +378,25 @@ TEST(CheckAugmentationTest, NamesTheFieldsAtFault) {
   EXPECT_THAT(faults("augmentation { scale { min: 2 max: 1 } }"), HasSubstr("scale.max: is 1"));
   EXPECT_THAT(faults("augmentation { erase { height: 2 } }"), HasSubstr("erase.width: is 0"));
   EXPECT_THAT(faults("augmentation { contrast { strength: 3 } }"), HasSubstr("contrast.strength: is 3"));
+  EXPECT_THAT(
+      faults("augmentation { hue {} } augmentation { saturation {} }"),
+      HasSubstr("augmentation[0].hue: needs samples of three channels, red, green and blue, but those "
+                "of the data set have 1; leave it out; augmentation[0].hue.strength: is 0; it must be "
+                "above 0 and at most 0.5; augmentation[1].saturation: needs samples of three channels"));
+  DatasetInfo floats = {.shape = Shape({3, 4, 4}), .sample_type = SampleType::kFloats, .classes = 2};
+  EXPECT_EQ(
+      faults("augmentation { hue { strength: 0.1 } } augmentation { saturation { strength: 1 } }", floats),
+      "augmentation[0].hue: needs samples of bytes, but those of the data set are floats; leave it out");
+  EXPECT_THAT(faults("augmentation { resized_crop { min_area: 2 } }"),
+              HasSubstr("augmentation[0].resized_crop.min_area: is 2"));
   EXPECT_THAT(faults("augmentation { mixup {} } augmentation { vertical_flip {} }"),
               HasSubstr("augmentation[0].mixup: must be the last"));
   EXPECT_THAT(faults("augmentation { cutmix { alpha: 0 } }"), HasSubstr("cutmix.alpha: is 0"));
   DatasetInfo features = kDigits;
   features.shape = Shape({4});
   EXPECT_THAT(faults("augmentation { horizontal_flip {} }", features), HasSubstr("needs samples [channels"));
+  EXPECT_THAT(faults("augmentation { hue { strength: 0.1 } }", features),
+              HasSubstr("augmentation[0].hue: needs samples [channels"));
   EXPECT_EQ(faults("augmentation { mixup {} }", features), "");
   features.target_type = TargetKind::kValues;
   EXPECT_THAT(faults("augmentation { mixup {} }", features), HasSubstr("mixes classes, but"));

@@ -36,6 +36,12 @@ absl::StatusOr<std::vector<TensorType>> AugmentOp::Infer(absl::Span<const Tensor
   return std::vector<TensorType>{inputs[0]};
 }
 
+absl::StatusOr<std::vector<TensorType>> ColourOp::Infer(absl::Span<const TensorType> inputs) const {
+  TANDEM_ASSIGN_OR_RETURN(std::vector<TensorType> outputs, AugmentOp::Infer(inputs));
+  if (inputs[0].shape[1] != 3) return InputError(*this, inputs, "the images must have three channels");
+  return outputs;
+}
+
 std::string FlipImagesOp::attributes() const {
   return absl::StrCat(AugmentOp::attributes(), vertical ? " vertical" : "");
 }

@@ -89,6 +89,46 @@ class SpreadImagesOp final : public AugmentOp {
   bool about_mean;
 };
 
+// Enlarges a rectangle of an image to the image's size. The numbers: left, top, width, height. The rectangle
+// is in the image, with at least a pixel. A pixel has its centre at half numbers. Interpolation is bilinear
+// within the rectangle, first across and then down, in float32, and the result is rounded.
+class EnlargeImagesOp final : public AugmentOp {
+ public:
+  explicit EnlargeImagesOp(int64_t column) : AugmentOp(column) {}
+  absl::string_view kind() const override { return "enlarge_images"; }
+  int64_t columns() const override { return 4; }
+};
+
+// A change of images of three channels: red, green and blue.
+class ColourOp : public AugmentOp {
+ public:
+  int64_t columns() const override { return 1; }
+  absl::StatusOr<std::vector<TensorType>> Infer(absl::Span<const TensorType> inputs) const override;
+
+ protected:
+  using AugmentOp::AugmentOp;
+};
+
+// Computes f x + (1 - f) grey in float32, rounded and clamped to [0, 255]. The number is f. The pixel's grey
+// is (0.299 red + 0.587 green) + 0.114 blue.
+class SaturateImagesOp final : public ColourOp {
+ public:
+  explicit SaturateImagesOp(int64_t column) : ColourOp(column) {}
+  absl::string_view kind() const override { return "saturate_images"; }
+};
+
+// Shifts the hue of each pixel. The number is the shift, as a share of the colour circle, in [-0.5, 0.5].
+// In float32, with `most` and `least` of the pixel's three numbers, and chroma = most - least:
+//   hue = (green - blue) / chroma if red is most, else 2 + (blue - red) / chroma if green is most, else
+//   4 + (red - green) / chroma. Then 6 times the number is added, modulo 6.
+//   red = least + chroma clamp(|hue - 3| - 1), green = least + chroma clamp(2 - |hue - 2|), blue = least +
+//   chroma clamp(2 - |hue - 4|), with shares clamped to [0, 1] and results rounded.
+class ShiftHuesOp final : public ColourOp {
+ public:
+  explicit ShiftHuesOp(int64_t column) : ColourOp(column) {}
+  absl::string_view kind() const override { return "shift_hues"; }
+};
+
 }  // namespace tandem
 
 #endif  // TANDEM_ENGINE_GRAPH_OPS_AUGMENTATION_H_

@@ -394,6 +394,13 @@ TEST(ShapeRules, AugmentationKeepsImages) {
   ExpectRefused(EraseImagesOp(0), {U8({2, 3, 4}), F64({2, 6})});
   ExpectRefused(SpreadImagesOp(0, true), {F32({2, 3, 4, 5}), F64({2, 1})});
   ExpectRefused(SpreadImagesOp(0, true), {U8({2, 3, 4, 5}), F32({2, 1})});
+  ExpectTypes(EnlargeImagesOp(1), {U8({2, 1, 4, 5}), F64({2, 5})}, {U8({2, 1, 4, 5})});
+  ExpectRefused(EnlargeImagesOp(2), {U8({2, 1, 4, 5}), F64({2, 5})});
+  ExpectTypes(SaturateImagesOp(0), {U8({2, 3, 4, 5}), F64({2, 1})}, {U8({2, 3, 4, 5})});
+  ExpectRefused(SaturateImagesOp(0), {U8({2, 1, 4, 5}), F64({2, 1})});
+  ExpectTypes(ShiftHuesOp(0), {U8({2, 3, 4, 5}), F64({2, 1})}, {U8({2, 3, 4, 5})});
+  ExpectRefused(ShiftHuesOp(0), {U8({2, 4, 4, 5}), F64({2, 1})});
+  ExpectRefused(ShiftHuesOp(0), {F32({2, 3, 4, 5}), F64({2, 1})});
 }
 
 TEST(ShapeRules, Positions) {

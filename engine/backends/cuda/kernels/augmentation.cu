@@ -70,6 +70,40 @@ __device__ __forceinline__ double Mapped(double a, double x, double b, double y,
   return __dadd_rn(__dadd_rn(__dmul_rn(a, x), __dmul_rn(b, y)), centre);
 }
 
+// The two pixels of a line between which a new pixel lies, and the second one's weight.
+struct PixelPair {
+  int first;
+  int second;
+  float part;
+};
+
+// Returns the pair of new pixel `i` of `count`. `size` pixels from `begin` on are read.
+__device__ __forceinline__ PixelPair PairAt(int i, double begin, double size, int count) {
+  const double centre = __dadd_rn(__dmul_rn(i + 0.5, size / count), -0.5);
+  const double at = min(max(centre, 0.0), size - 1);
+  const double first = floor(at);
+  return {static_cast<int>(begin + first), static_cast<int>(begin + min(first + 1, size - 1)),
+          static_cast<float>(at - first)};
+}
+
+__device__ __forceinline__ float Clamped(float x, float most) { return min(max(x, 0.0f), most); }
+
+// Calls change(a pixel's image, its numbers), which changes the numbers: red, green, blue.
+template <typename Change>
+void ForEachColour(const ImageBytes& images, Stream stream, const Change& change) {
+  ForEach(images.outer * images.of_plane(), stream, [=] __device__(int64_t i) {
+    const int64_t of_plane = static_cast<int64_t>(images.height) * images.width;
+    const int64_t image = i / of_plane;
+    const int64_t at = i + 2 * image * of_plane;
+    float colour[3];
+    for (int c = 0; c < 3; ++c) colour[c] = images.x[at + c * of_plane];
+    change(image, colour);
+    for (int c = 0; c < 3; ++c) {
+      images.y[at + c * of_plane] = static_cast<uint8_t>(Clamped(colour[c], 255.0f) + 0.5f);
+    }
+  });
+}
+
 // A block for each image of `bytes` bytes: their mean, then each byte's difference from it times a factor.
 TANDEM_KERNEL SpreadKernel(Grid grid, ImageBytes images, int64_t bytes, bool about_mean) {
   __shared__ uint64_t sums[kThreads];
@@ -173,6 +207,47 @@ void EraseImages(const ImageBytes& images, Stream stream) {
 void SpreadImages(const ImageBytes& images, bool about_mean, Stream stream) {
   Launch(SpreadKernel, {static_cast<unsigned>(images.outer)}, Threads(), stream, images, images.of_image(),
          about_mean);
+}
+
+void EnlargeImages(const ImageBytes& images, Stream stream) {
+  ForEach(images.outer * images.of_image(), stream, [=] __device__(int64_t i) {
+    const BytePlace at = PlaceOf(images, i);
+    const double* drawn = images.drawn + at.image * images.stride;
+    const PixelPair x = PairAt(at.column, drawn[0], drawn[2], images.width);
+    const PixelPair y = PairAt(at.row, drawn[1], drawn[3], images.height);
+    const float upper = Between(ByteAt(images, at.plane, y.first, x.first),
+                                ByteAt(images, at.plane, y.first, x.second), x.part);
+    const float lower = Between(ByteAt(images, at.plane, y.second, x.first),
+                                ByteAt(images, at.plane, y.second, x.second), x.part);
+    images.y[i] = static_cast<uint8_t>(Between(upper, lower, y.part) + 0.5f);
+  });
+}
+
+void SaturateImages(const ImageBytes& images, Stream stream) {
+  ForEachColour(images, stream, [=] __device__(int64_t image, float* colour) {
+    const auto factor = static_cast<float>(images.drawn[image * images.stride]);
+    const float grey = __fadd_rn(__fadd_rn(__fmul_rn(0.299f, colour[0]), __fmul_rn(0.587f, colour[1])),
+                                 __fmul_rn(0.114f, colour[2]));
+    const float rest = __fmul_rn(1 - factor, grey);
+    for (int c = 0; c < 3; ++c) colour[c] = __fadd_rn(__fmul_rn(factor, colour[c]), rest);
+  });
+}
+
+void ShiftHues(const ImageBytes& images, Stream stream) {
+  ForEachColour(images, stream, [=] __device__(int64_t image, float* colour) {
+    const float red = colour[0], green = colour[1], blue = colour[2];
+    const float most = max(max(red, green), blue), least = min(min(red, green), blue);
+    const float chroma = most - least;
+    if (chroma == 0) return;
+    float hue = most == red     ? (green - blue) / chroma
+                : most == green ? 2 + (blue - red) / chroma
+                                : 4 + (red - green) / chroma;
+    hue += static_cast<float>(6 * images.drawn[image * images.stride]);
+    if (hue < 0) hue += 6;
+    if (hue >= 6) hue -= 6;
+    const float shares[3] = {fabsf(hue - 3) - 1, 2 - fabsf(hue - 2), 2 - fabsf(hue - 4)};
+    for (int c = 0; c < 3; ++c) colour[c] = __fadd_rn(least, __fmul_rn(chroma, Clamped(shares[c], 1.0f)));
+  });
 }
 
 }  // namespace tandem::cuda

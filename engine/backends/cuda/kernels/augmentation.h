@@ -47,6 +47,9 @@ void TranslateImages(const ImageBytes& images, Beyond fill, Stream stream);
 void ResampleImages(const ImageBytes& images, Beyond fill, Stream stream);
 void EraseImages(const ImageBytes& images, Stream stream);
 void SpreadImages(const ImageBytes& images, bool about_mean, Stream stream);
+void EnlargeImages(const ImageBytes& images, Stream stream);
+void SaturateImages(const ImageBytes& images, Stream stream);
+void ShiftHues(const ImageBytes& images, Stream stream);
 
 }  // namespace tandem::cuda
 
