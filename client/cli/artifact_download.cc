@@ -1,10 +1,13 @@
 #include "client/cli/artifact_download.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <system_error>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "client/cli/job_reference.h"
 #include "engine/base/env.h"
 #include "engine/base/sha256.h"
@@ -48,6 +51,11 @@ absl::StatusOr<std::string> ArtifactPath(const std::string& folder, const std::s
   return (std::filesystem::path(folder) / name).string();
 }
 
+bool IsCheckpointModel(absl::string_view artifact) {
+  return absl::ConsumePrefix(&artifact, "model-") && absl::ConsumeSuffix(&artifact, ".safetensors") &&
+         !artifact.empty() && std::all_of(artifact.begin(), artifact.end(), absl::ascii_isdigit);
+}
+
 bool IsDownloaded(const std::string& path, const v1::Artifact& artifact) {
   std::error_code error;
   const auto size = std::filesystem::file_size(path, error);
@@ -57,7 +65,7 @@ bool IsDownloaded(const std::string& path, const v1::Artifact& artifact) {
 
 absl::Status DownloadArtifact(client::Client& client, const std::string& job, const v1::Artifact& artifact,
                               const std::string& path, client::StreamObserver& observer,
-                              const std::function<void(int64_t)>& on_bytes) {
+                              const std::function<void(int64_t bytes, int64_t size)>& on_bytes) {
   std::error_code error;
   std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);
   if (error) {
@@ -86,7 +94,7 @@ absl::Status DownloadArtifact(client::Client& client, const std::string& job, co
                                                     kNotKept));
           }
           sum.Add(piece.data());
-          on_bytes(bytes);
+          on_bytes(bytes, size);
           const absl::Status written = file.Append(piece.data());
           return written.ok() ? written : LocalError(written.message());
         }));

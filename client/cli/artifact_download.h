@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "client/lib/client.h"
 
 namespace tandem::cli {
@@ -17,17 +18,21 @@ absl::StatusOr<std::string> FolderNameOf(const v1::Job& job);
 // Returns the artifact's path in a folder. INVALID_ARGUMENT if its name leads out of the folder.
 absl::StatusOr<std::string> ArtifactPath(const std::string& folder, const std::string& artifact);
 
+// Returns whether the daemon makes an artifact of this name from a checkpoint, such as
+// "model-120.safetensors". Such artifacts are not in the job's record.
+bool IsCheckpointModel(absl::string_view artifact);
+
 // Returns whether the file exists with the artifact's size and SHA-256.
 bool IsDownloaded(const std::string& path, const v1::Artifact& artifact);
 
 // Writes an artifact of a job to `path`: to a file beside it first ("PATH.tmp"), which takes its place when
 // size and SHA-256 are right and all is on the disk. Goes on where the stream broke. `on_bytes` hears of the
-// bytes so far. DATA_LOSS: the content is not what the job's record says, or where that has no SHA-256, not
-// of the size that the daemon says; UNKNOWN is never returned: errors of files are FAILED_PRECONDITION with
-// the path.
+// bytes so far and of all bytes. DATA_LOSS: the content is not what the job's record says, or where that has
+// no SHA-256, not of the size that the daemon says; UNKNOWN is never returned: errors of files are
+// FAILED_PRECONDITION with the path.
 absl::Status DownloadArtifact(client::Client& client, const std::string& job, const v1::Artifact& artifact,
                               const std::string& path, client::StreamObserver& observer,
-                              const std::function<void(int64_t)>& on_bytes);
+                              const std::function<void(int64_t bytes, int64_t size)>& on_bytes);
 
 // Returns whether the error is about this machine's files, such as a full disk.
 bool IsLocalFileError(const absl::Status& status);

@@ -45,10 +45,10 @@ TEST_F(CheckpointCommandsTest, CheckpointsAreATable) {
   };
   EXPECT_EQ(RunAnew({"checkpoints", "lenet-1"}), 0) << terminal_.err();
   EXPECT_EQ(terminal_.out(),
-            " STEP  EPOCHS    SIZE  BEST  FILE\n"
-            "1,200       3  2.0 kB  -     checkpoint-1200.safetensors\n"
-            "  800       2  2.0 kB  yes   checkpoint-800.safetensors\n"
-            "  400       1  2.0 kB  -     checkpoint-400.safetensors\n");
+            " STEP  EPOCHS    SIZE  BEST  FILE                         MODEL\n"
+            "1,200       3  2.0 kB  -     checkpoint-1200.safetensors  model-1200.safetensors\n"
+            "  800       2  2.0 kB  yes   checkpoint-800.safetensors   model-800.safetensors\n"
+            "  400       1  2.0 kB  -     checkpoint-400.safetensors   model-400.safetensors\n");
   EXPECT_EQ(RunAnew({"checkpoints", "lenet-1", "-o", "json"}), 0) << terminal_.err();
   EXPECT_THAT(terminal_.out(), HasSubstr("\"file\":\"checkpoint-1200.safetensors\""));
 }

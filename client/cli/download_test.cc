@@ -61,6 +61,26 @@ TEST_F(DownloadTest, ResumesVerifiesAndPutsTheFileInPlace) {
   EXPECT_THAT(terminal_.out(), HasSubstr("already there"));
 }
 
+// The job's record does not have the model of a checkpoint, and the daemon alone knows its size.
+TEST_F(DownloadTest, AsksForTheModelOfACheckpoint) {
+  artifact_.clear_sha256();
+  EXPECT_EQ(Run({"download", "lenet-1", "model-12.safetensors", "--to", folder_}), 0) << terminal_.err();
+  EXPECT_EQ(Read(folder_ + "/model-12.safetensors"), content_);
+  EXPECT_EQ(terminal_.out(), folder_ + "/model-12.safetensors  12 B\n");
+  EXPECT_EQ(calls_, 2);
+  EXPECT_EQ(RunAnew({"download", "lenet-1", "model-x.safetensors", "--to", folder_}), 2);
+  EXPECT_THAT(terminal_.err(), HasSubstr("has no file `model-x.safetensors`"));
+  daemon_.get_job = [](const v1::GetJobRequest&, v1::Job* job) {
+    *job = Job("jobs/lenet-1", v1::JOB_STATE_RUNNING);
+    return grpc::Status::OK;
+  };
+  EXPECT_EQ(RunAnew({"download", "lenet-1", "model-13.safetensors", "--to", folder_, "-o", "json"}), 0)
+      << terminal_.err();
+  EXPECT_THAT(terminal_.out(), HasSubstr("\"size_bytes\":\"12\""));
+  EXPECT_EQ(RunAnew({"download", "lenet-1", "--to", folder_}), 2);
+  EXPECT_THAT(terminal_.err(), HasSubstr("has made no files yet"));
+}
+
 TEST_F(DownloadTest, AFolderThatCannotBeEnteredIsSaidToBeThat) {
   std::filesystem::create_symlink("loop", folder_ + "/loop");
   for (const std::string& to : {folder_ + "/loop", folder_ + "/" + std::string(300, 'x')}) {

@@ -13,8 +13,9 @@
 #include "absl/strings/strip.h"
 #include "client/lib/file_reading.h"
 #include "engine/base/spelling.h"
-#include "proto/fields/field_value.h"
+#include "proto/fields/field_place.h"
 #include "proto/job_file/scalar_text.h"
+#include "proto/job_file/sweep_values.h"
 #include "proto/job_file/yaml_text.h"
 
 namespace tandem::client {
@@ -62,38 +63,6 @@ absl::StatusOr<std::vector<Value>> ReadValues(const std::string& path, const std
   return values;
 }
 
-// The file's reader guessed the types of values. Converts them to the types of their fields.
-absl::Status MakeCanonical(const std::string& field, const v1::JobSpec& base, const std::string& where,
-                           google::protobuf::RepeatedPtrField<Value>* values) {
-  for (int i = 0; i < values->size(); ++i) {
-    absl::StatusOr<std::string> text = ToJsonText(values->Get(i));
-    absl::Status status = text.status();
-    if (status.ok()) status = Read(field, *text, base, values->Mutable(i));
-    if (!status.ok()) {
-      return absl::InvalidArgumentError(absl::StrCat(where, ".values[", i, "]: ", status.message()));
-    }
-  }
-  return absl::OkStatus();
-}
-
-absl::Status MakeCanonical(v1::Sweep* sweep) {
-  for (int i = 0; i < sweep->grid_size(); ++i) {
-    v1::SweepGridField* field = sweep->mutable_grid(i);
-    absl::Status status =
-        MakeCanonical(field->field(), sweep->base(), absl::StrCat("grid[", i, "]"), field->mutable_values());
-    if (!status.ok()) return status;
-  }
-  for (int i = 0; i < sweep->random().fields_size(); ++i) {
-    v1::SweepRandomField* field = sweep->mutable_random()->mutable_fields(i);
-    if (!field->has_choice()) continue;
-    absl::Status status =
-        MakeCanonical(field->field(), sweep->base(), absl::StrCat("random.fields[", i, "].choice"),
-                      field->mutable_choice()->mutable_values());
-    if (!status.ok()) return status;
-  }
-  return absl::OkStatus();
-}
-
 // Returns whether a YAML text is a mapping with the key `base`.
 bool LooksLikeSweep(const std::string& content) {
   try {
@@ -129,8 +98,9 @@ absl::StatusOr<SweepFile> ParseSweepFile(const std::string& content, const std::
       !status.ok()) {
     return status;
   }
-  if (absl::Status status = MakeCanonical(&sweep.sweep); !status.ok()) {
-    return absl::InvalidArgumentError(absl::StrCat(name, ": ", status.message()));
+  // The file's reader guessed the types of values.
+  if (const auto wrong = ConvertSweepValues(&sweep.sweep); wrong.has_value()) {
+    return absl::InvalidArgumentError(absl::StrCat(name, ": ", wrong->path, ": ", wrong->text));
   }
   return sweep;
 }

@@ -20,7 +20,7 @@ namespace {
 constexpr char kFormatKey[] = "format";
 constexpr char kFormat[] = "tandem-checkpoint";
 constexpr char kVersionKey[] = "version";
-constexpr char kVersion[] = "2";
+constexpr char kVersion[] = "3";
 constexpr char kStateKey[] = "state";
 // The metadata's key for the SHA-256 of each tensor's bytes, by name, as JSON.
 constexpr char kTensorsKey[] = "tensors";
@@ -67,6 +67,18 @@ absl::StatusOr<std::string> ReadBeginning(const Bytes& bytes) {
   TANDEM_ASSIGN_OR_RETURN(const int64_t length, ParseSafetensorsLength(beginning, bytes.size));
   TANDEM_RETURN_IF_ERROR(bytes.read(kSafetensorsLengthBytes, kSafetensorsLengthBytes + length, take));
   return beginning;
+}
+
+// FAILED_PRECONDITION if the metadata are not of a checkpoint of this version.
+absl::Status CheckVersion(const std::map<std::string, std::string>& metadata) {
+  const auto value = [&metadata](const char* key) {
+    const auto found = metadata.find(key);
+    return found == metadata.end() ? "" : found->second;
+  };
+  if (IsCheckpoint(metadata) && value(kVersionKey) == kVersion) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat("it is \"", value(kFormatKey), "\" of version \"",
+                                                    value(kVersionKey), "\"; this program reads \"", kFormat,
+                                                    "\" of version ", kVersion));
 }
 
 // Describes where a changed file differs from the written file, as far as this is known.
@@ -116,12 +128,7 @@ absl::StatusOr<CheckpointContents> Parse(absl::string_view bytes) {
                                         return take(bytes.substr(begin, end - begin));
                                       }}));
   TANDEM_ASSIGN_OR_RETURN(SafetensorsContents file, ParseSafetensors(bytes));
-  const std::string& version = file.metadata[kVersionKey];
-  if (file.metadata[kFormatKey] != kFormat || version != kVersion) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("it is \"", file.metadata[kFormatKey], "\" of version \"", version,
-                     "\"; this program reads \"", kFormat, "\" of version ", kVersion));
-  }
+  TANDEM_RETURN_IF_ERROR(CheckVersion(file.metadata));
   return CheckpointContents{.state = std::move(file.metadata[kStateKey]), .tensors = std::move(file.tensors)};
 }
 
@@ -159,6 +166,29 @@ absl::StatusOr<int64_t> WriteCheckpoint(Env* env, const std::string& path, const
     return absl::OkStatus();
   }));
   return size;
+}
+
+const std::string& CheckpointHeader::state() const { return layout.metadata.at(kStateKey); }
+
+bool IsCheckpoint(const std::map<std::string, std::string>& metadata) {
+  const auto format = metadata.find(kFormatKey);
+  return format != metadata.end() && format->second == kFormat;
+}
+
+absl::StatusOr<CheckpointHeader> ReadCheckpointHeader(const RandomAccessFile& file) {
+  TANDEM_ASSIGN_OR_RETURN(const int64_t size, file.Size());
+  TANDEM_ASSIGN_OR_RETURN(
+      const std::string beginning,
+      ReadBeginning({.size = size, .read = [&file](int64_t begin, int64_t end, TakeBytes take) {
+                       return ReadInPieces(file, begin, end, take);
+                     }}));
+  CheckpointHeader header{.data_begin = static_cast<int64_t>(beginning.size())};
+  TANDEM_ASSIGN_OR_RETURN(header.layout,
+                          ParseSafetensorsLayout(absl::string_view(beginning).substr(kSafetensorsLengthBytes),
+                                                 size - header.data_begin));
+  TANDEM_RETURN_IF_ERROR(CheckVersion(header.layout.metadata));
+  if (!header.layout.metadata.contains(kStateKey)) return absl::DataLossError("it has no state");
+  return header;
 }
 
 absl::StatusOr<CheckpointContents> ReadCheckpoint(Env* env, const std::string& path) {

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "engine/base/env.h"
 #include "engine/base/random_access_env.h"
+#include "engine/checkpoint/safetensors_layout.h"
 #include "engine/checkpoint/safetensors_writer.h"
 #include "engine/tensor/tensor.h"
 
@@ -32,6 +33,22 @@ absl::StatusOr<int64_t> WriteCheckpoint(Env* env, const std::string& path, const
 // NOT_FOUND if no such file exists. Other errors name the path: DATA_LOSS if it is no whole and unchanged
 // checkpoint, FAILED_PRECONDITION if its version is not supported.
 absl::StatusOr<CheckpointContents> ReadCheckpoint(Env* env, const std::string& path);
+
+// A checkpoint's header, for readers of single tensors.
+struct CheckpointHeader {
+  SafetensorsLayout layout;
+  int64_t data_begin = 0;  // The offset of the tensors' bytes in the file.
+
+  // The state, as CheckpointContents::state.
+  const std::string& state() const;
+};
+
+// Returns whether a safetensors file with these metadata is a checkpoint.
+bool IsCheckpoint(const std::map<std::string, std::string>& metadata);
+
+// Reads the header of a checkpoint. Compares no checksum, as VerifyCheckpoint does. DATA_LOSS or
+// FAILED_PRECONDITION as ReadCheckpoint, without the path.
+absl::StatusOr<CheckpointHeader> ReadCheckpointHeader(const RandomAccessFile& file);
 
 // Reads a checkpoint piece by piece and compares its checksum. Errors as ReadCheckpoint. Calls `go_on` before
 // each piece, and returns its error.

@@ -56,11 +56,11 @@ TEST(CheckpointFileTest, TheExampleOfTheFormat) {
   ASSERT_TRUE(WriteCheckpoint(&env, kPath, R"({"step":3})", tensors).ok());
   const std::string length("\x58\x01\0\0\0\0\0\0", 8);
   const std::string header = R"({"__metadata__":{"format":"tandem-checkpoint",)"
-                             R"("sha256":"e5b3ae6be62306b86991135920d1917adf8cbb0f454d44542f14184c38409f89",)"
+                             R"("sha256":"fc2d645e45ea42961e33ccbeac9c1f859628a539bb0693d239787627aa17520f",)"
                              R"("state":"{\"step\":3}",)"
                              R"("tensors":"{\"shared/dense_1.weight\":)"
                              R"(\"3c00f95169b7aefd7745a2b1a531e150bb2d1657a77de92dbe5fd8c303fd9066\"}",)"
-                             R"("version":"2"},)"
+                             R"("version":"3"},)"
                              R"("shared/dense_1.weight":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}  )";
   EXPECT_EQ(*env.ReadFile(kPath), length + header + kExampleTensor);
 }
@@ -70,7 +70,7 @@ TEST(CheckpointFileTest, AnUnknownVersionIsSaid) {
   FaultyEnv env;
   ASSERT_TRUE(WriteCheckpoint(&env, kPath, "{}", Tensors(1)).ok());
   std::string content = *env.ReadFile(kPath);
-  content.replace(content.find(R"("version":"2")"), 13, R"("version":"3")");
+  content.replace(content.find(R"("version":"3")"), 13, R"("version":"4")");
   const size_t digest = content.find(R"("sha256":")") + 10;
   content.replace(digest, 64, std::string(64, '0'));
   Sha256 hash;
@@ -79,7 +79,7 @@ TEST(CheckpointFileTest, AnUnknownVersionIsSaid) {
   Write(&env, content);
   const absl::Status status = ReadCheckpoint(&env, kPath).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
-  EXPECT_THAT(std::string(status.message()), HasSubstr("of version \"3\""));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("of version \"4\""));
 }
 
 TEST(CheckpointFileTest, SaysWhichTensorWasChanged) {

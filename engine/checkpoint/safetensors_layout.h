@@ -8,20 +8,22 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "engine/checkpoint/safetensors_reader.h"
 
 namespace tandem {
 
 // The parts of safetensors_reader.h, for callers that read a file piece by piece.
 
-// The place of a tensor's bytes, counted from the header's end. `end` is exclusive.
+// A tensor and the place of its bytes, counted from the header's end. `end` is exclusive.
 struct SafetensorsExtent {
   std::string name;
+  SafetensorsEntry entry;
   int64_t begin = 0;
   int64_t end = 0;
 };
 
 struct SafetensorsLayout {
-  std::vector<SafetensorsExtent> tensors;
+  std::vector<SafetensorsExtent> tensors;  // By name.
   std::map<std::string, std::string> metadata;
 };
 

@@ -289,6 +289,7 @@ absl::StatusOr<SafetensorsLayout> ParseSafetensorsLayout(absl::string_view heade
   layout.metadata = std::move(parsed.metadata);
   for (Located& located : parsed.tensors) {
     layout.tensors.push_back({.name = std::move(located.name),
+                              .entry = std::move(located.entry),
                               .begin = static_cast<int64_t>(located.begin),
                               .end = static_cast<int64_t>(located.end)});
   }

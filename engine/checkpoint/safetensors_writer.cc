@@ -3,6 +3,7 @@
 #include <bit>
 #include <cstdint>
 #include <set>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
@@ -38,26 +39,36 @@ const char* FormatType(DType dtype) {
 
 }  // namespace
 
-absl::StatusOr<std::string> MakeSafetensorsHeader(absl::Span<const NamedTensor> tensors,
+absl::StatusOr<std::string> MakeSafetensorsHeader(absl::Span<const NamedEntry> tensors,
                                                   const std::map<std::string, std::string>& metadata) {
   nlohmann::ordered_json header;
   header[kMetadata] = metadata;
   std::set<std::string> names = {"", kMetadata};
   int64_t offset = 0;
-  for (const auto& [name, tensor] : tensors) {
+  for (const auto& [name, entry] : tensors) {
     if (!names.insert(name).second) {
       return absl::InvalidArgumentError(absl::StrCat("\"", name, "\" cannot name a tensor, or names two"));
     }
-    const absl::Span<const int64_t> extents = tensor.shape().extents();
-    header[name] = {{"dtype", FormatType(tensor.dtype())},
+    const absl::Span<const int64_t> extents = entry.shape.extents();
+    const int64_t bytes = entry.shape.elements() * SizeOf(entry.dtype);
+    header[name] = {{"dtype", FormatType(entry.dtype)},
                     {"shape", std::vector<int64_t>(extents.begin(), extents.end())},
-                    {"data_offsets", {offset, offset + tensor.bytes()}}};
-    offset += tensor.bytes();
+                    {"data_offsets", {offset, offset + bytes}}};
+    offset += bytes;
   }
   std::string text = header.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
   text.resize((text.size() + kAlignment - 1) / kAlignment * kAlignment, ' ');
   const uint64_t length = text.size();
   return std::string(reinterpret_cast<const char*>(&length), sizeof(length)) + text;
+}
+
+absl::StatusOr<std::string> MakeSafetensorsHeader(absl::Span<const NamedTensor> tensors,
+                                                  const std::map<std::string, std::string>& metadata) {
+  std::vector<NamedEntry> entries;
+  for (const auto& [name, tensor] : tensors) {
+    entries.emplace_back(name, SafetensorsEntry{.dtype = tensor.dtype(), .shape = tensor.shape()});
+  }
+  return MakeSafetensorsHeader(entries, metadata);
 }
 
 absl::Status WriteSafetensors(Env* env, const std::string& path, absl::Span<const NamedTensor> tensors,

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "engine/base/env.h"
+#include "engine/checkpoint/safetensors_reader.h"
 #include "engine/tensor/tensor.h"
 
 namespace tandem {
@@ -17,8 +18,13 @@ namespace tandem {
 // A tensor and its name in the file.
 using NamedTensor = std::pair<std::string, Tensor>;
 
+// A tensor's name in the file, type and shape.
+using NamedEntry = std::pair<std::string, SafetensorsEntry>;
+
 // Returns the beginning of such a file: the header's length and the header with the place of each tensor's
 // bytes. Metadata come first, sorted by key. INVALID_ARGUMENT as WriteSafetensors.
+absl::StatusOr<std::string> MakeSafetensorsHeader(absl::Span<const NamedEntry> tensors,
+                                                  const std::map<std::string, std::string>& metadata);
 absl::StatusOr<std::string> MakeSafetensorsHeader(absl::Span<const NamedTensor> tensors,
                                                   const std::map<std::string, std::string>& metadata);
 

@@ -9,7 +9,6 @@
 #include "engine/checkpoint/checkpoint_folder.h"
 #include "engine/training/fit_data.h"
 #include "engine/training/load_meter.h"
-#include "engine/training/model_file.h"
 #include "engine/training/notices.h"
 #include "engine/training/replica_spec.h"
 
@@ -134,13 +133,9 @@ Verdict Coordinator::ConcludeFinished() const {
   return {.end = outcome_.reason, .best = KeepsBest(), .plateau = learning_rate_->state()};
 }
 
-TrainingState Coordinator::State() const {
+absl::StatusOr<TrainingState> Coordinator::State() const {
   TrainingState state = reporter_->State();
-  const DatasetInfo& info = setup_.data().info;
-  state.names = DataNames{.features = info.feature_names,
-                          .targets = info.target_names,
-                          .classes = info.class_names,
-                          .preparation = info.preparation};
+  TANDEM_ASSIGN_OR_RETURN(state.model, ModelMetadata(ModelJob(), ModelData()));
   state.data = setup_.data_digest();
   // Loads that are still to be measured are not saved.
   if (!setup_.measures_loads() || has_measured_loads_) state.loads = dealt()->loads;
@@ -151,7 +146,9 @@ TrainingState Coordinator::State() const {
 
 absl::Status Coordinator::Keep(Snapshot snapshot, const Verdict& verdict, int64_t steps) {
   for (const ReplicaVariables& variables : snapshot) TANDEM_RETURN_IF_ERROR(CheckFinite(variables, steps));
-  keeper_->Add(std::move(snapshot), {.checkpoint = verdict.checkpoint, .best = verdict.best}, State());
+  TANDEM_ASSIGN_OR_RETURN(TrainingState state, State());
+  keeper_->Add(std::move(snapshot), {.checkpoint = verdict.checkpoint, .best = verdict.best},
+               std::move(state));
   return absl::OkStatus();
 }
 
@@ -184,30 +181,36 @@ absl::StatusOr<std::vector<NamedTensor>> Coordinator::ModelOf(const Snapshot& sn
   return ModelTensors(snapshot, setup_.spec().training().has_weight_average(), dealt()->averaging.Shares());
 }
 
-absl::Status Coordinator::WriteModelWith(const std::vector<NamedTensor>& tensors, const std::string& path,
-                                         const std::optional<v1::BestResult>& best) const {
-  const Trainer::Options& options = setup_.options();
-  const DatasetInfo& info = setup_.data().info;
+v1::JobSpec Coordinator::ModelJob() const {
   v1::JobSpec spec = setup_.spec();
   *spec.mutable_dataset() = setup_.submitted_dataset();
+  SettleLoads(dealt()->loads, spec.mutable_replicas());
+  return spec;
+}
+
+TrainedOn Coordinator::ModelData() const {
+  const v1::DatasetSpec& dataset = setup_.options().dataset;
+  const DatasetInfo& info = setup_.data().info;
   std::optional<TrainedOn::Table> table;
   if (info.table_format.has_value()) {
     table = TrainedOn::Table{.delimiter = info.table_format->delimiter()[0],
                              .columns = info.table_columns,
                              .feature_positions = info.feature_positions};
   }
-  SettleLoads(dealt()->loads, spec.mutable_replicas());
-  return WriteModel(options.env, path, spec, tensors,
-                    {.sample_type = info.sample_type,
-                     .normalization = info.normalization,
-                     .class_names = info.class_names,
-                     .feature_names = info.feature_names,
-                     .target_names = info.target_names,
-                     .resize = ResizeOf(options.dataset),
-                     .layout = LayoutOf(FitData(setup_.spec(), options.dataset)),
-                     .table = std::move(table),
-                     .preparation = info.preparation},
-                    best);
+  return {.sample_type = info.sample_type,
+          .normalization = info.normalization,
+          .class_names = info.class_names,
+          .feature_names = info.feature_names,
+          .target_names = info.target_names,
+          .resize = ResizeOf(dataset),
+          .layout = LayoutOf(FitData(setup_.spec(), dataset)),
+          .table = std::move(table),
+          .preparation = info.preparation};
+}
+
+absl::Status Coordinator::WriteModelWith(const std::vector<NamedTensor>& tensors, const std::string& path,
+                                         const std::optional<v1::BestResult>& best) const {
+  return WriteModel(setup_.options().env, path, ModelJob(), tensors, ModelData(), best);
 }
 
 absl::Status Coordinator::SaveModel(const std::string& path) const {

@@ -16,6 +16,7 @@
 #include "engine/training/checkpoint_keeper.h"
 #include "engine/training/dealt_samples.h"
 #include "engine/training/measurement.h"
+#include "engine/training/model_file.h"
 #include "engine/training/reporter.h"
 #include "engine/training/signal_watch.h"
 #include "engine/training/snapshot.h"
@@ -99,7 +100,10 @@ class Coordinator {
   bool KeepsBest() const;
   std::shared_ptr<const DealtSamples> dealt() const ABSL_LOCKS_EXCLUDED(mutex_);
   // Returns the state for a checkpoint.
-  TrainingState State() const;
+  absl::StatusOr<TrainingState> State() const;
+  // Return the job and the data of the model, for its file.
+  v1::JobSpec ModelJob() const;
+  TrainedOn ModelData() const;
   absl::StatusOr<std::vector<NamedTensor>> ModelOf(const Snapshot& snapshot) const;
   absl::Status WriteModelWith(const std::vector<NamedTensor>& tensors, const std::string& path,
                               const std::optional<v1::BestResult>& best) const;

@@ -213,4 +213,18 @@ absl::StatusOr<std::map<std::string, Tensor>> ReadModelWeights(const v1::Model& 
   return taken;
 }
 
+absl::StatusOr<std::map<std::string, Tensor>> TakeModelWeights(const v1::Model& model,
+                                                               std::map<std::string, Tensor> tensors,
+                                                               const std::string& path) {
+  TANDEM_ASSIGN_OR_RETURN(const LayerTable table, ListLayers(model));
+  const std::vector<WantedTensor> wanted = Wanted(table, {});
+  SafetensorsHeader header;
+  for (const auto& [name, tensor] : tensors) header.tensors[name] = {tensor.dtype(), tensor.shape()};
+  const std::string misfit = Misfit(wanted, header);
+  if (!misfit.empty()) return absl::DataLossError(absl::StrCat(path, ": ", misfit));
+  std::map<std::string, Tensor> taken;
+  for (const auto& [name, shape] : wanted) taken[name] = ToFloat32(std::move(tensors[name]));
+  return taken;
+}
+
 }  // namespace tandem

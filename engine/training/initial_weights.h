@@ -36,6 +36,11 @@ absl::StatusOr<std::map<std::string, Tensor>> ReadInitialWeights(const v1::JobSp
 absl::StatusOr<std::map<std::string, Tensor>> ReadModelWeights(const v1::Model& model,
                                                                const std::string& path);
 
+// Returns those of a file's tensors that ReadModelWeights returns. `path` is for errors, which are the same.
+absl::StatusOr<std::map<std::string, Tensor>> TakeModelWeights(const v1::Model& model,
+                                                               std::map<std::string, Tensor> tensors,
+                                                               const std::string& path);
+
 }  // namespace tandem
 
 #endif  // TANDEM_ENGINE_TRAINING_INITIAL_WEIGHTS_H_

@@ -123,9 +123,9 @@ std::optional<v1::ArrayLayout> LayoutOf(const v1::DatasetSpec& dataset) {
   return dataset.npy().layout();
 }
 
-absl::Status WriteModel(Env* env, const std::string& path, const v1::JobSpec& spec,
-                        absl::Span<const NamedTensor> tensors, const TrainedOn& trained_on,
-                        const std::optional<v1::BestResult>& best) {
+absl::StatusOr<std::map<std::string, std::string>> ModelMetadata(const v1::JobSpec& spec,
+                                                                 const TrainedOn& trained_on,
+                                                                 const std::optional<v1::BestResult>& best) {
   std::map<std::string, std::string> metadata = {{"framework", kFramework},
                                                  {"format_version", kFormatVersion}};
   TANDEM_RETURN_IF_ERROR(AddJson("job", spec, metadata));
@@ -153,6 +153,13 @@ absl::Status WriteModel(Env* env, const std::string& path, const v1::JobSpec& sp
     TANDEM_RETURN_IF_ERROR(AddJson(kTablePreparation, *trained_on.preparation, metadata));
   }
   if (best.has_value()) TANDEM_RETURN_IF_ERROR(AddJson(kBestResult, *best, metadata));
+  return metadata;
+}
+
+absl::Status WriteModel(Env* env, const std::string& path, const v1::JobSpec& spec,
+                        absl::Span<const NamedTensor> tensors, const TrainedOn& trained_on,
+                        const std::optional<v1::BestResult>& best) {
+  TANDEM_ASSIGN_OR_RETURN(const auto metadata, ModelMetadata(spec, trained_on, best));
   return WriteSafetensors(env, path, tensors, metadata);
 }
 
@@ -178,7 +185,7 @@ absl::StatusOr<DataNames> NamesInModel(const std::map<std::string, std::string>&
   return names;
 }
 
-absl::StatusOr<v1::Loss> LossIn(const std::map<std::string, std::string>& metadata) {
+absl::StatusOr<v1::JobSpec> JobIn(const std::map<std::string, std::string>& metadata) {
   const auto found = metadata.find("job");
   v1::JobSpec job;
   google::protobuf::util::JsonParseOptions options;
@@ -187,7 +194,7 @@ absl::StatusOr<v1::Loss> LossIn(const std::map<std::string, std::string>& metada
       !google::protobuf::util::JsonStringToMessage(found->second, &job, options).ok()) {
     return absl::DataLossError("its job cannot be read");
   }
-  return job.training().loss();
+  return job;
 }
 
 std::optional<v1::Normalization> NormalizationIn(const std::map<std::string, std::string>& metadata) {

@@ -62,10 +62,15 @@ std::optional<v1::ImageResize> ResizeOf(const v1::DatasetSpec& dataset);
 // Returns the layout of a data set's arrays, or nothing if it gives none. `dataset` has its source.
 std::optional<v1::ArrayLayout> LayoutOf(const v1::DatasetSpec& dataset);
 
-// Writes a model as safetensors, atomically: temporary file, fsync, rename. The metadata hold the job,
-// `trained_on` and, for a model with a best result, "best_result", a v1::BestResult as JSON. `spec` has its
-// defaults, and its data set as submitted, so that the file does not name the place of the data on this
-// machine.
+// Returns the metadata of a model file. They hold the job, `trained_on` and, for a model with a best result,
+// "best_result", a v1::BestResult as JSON. `spec` has its defaults, and its data set as submitted, so that
+// the file does not name the place of the data on this machine.
+absl::StatusOr<std::map<std::string, std::string>> ModelMetadata(
+    const v1::JobSpec& spec, const TrainedOn& trained_on,
+    const std::optional<v1::BestResult>& best = std::nullopt);
+
+// Writes a model with the metadata of ModelMetadata as safetensors, atomically: temporary file, fsync,
+// rename.
 absl::Status WriteModel(Env* env, const std::string& path, const v1::JobSpec& spec,
                         absl::Span<const NamedTensor> tensors, const TrainedOn& trained_on,
                         const std::optional<v1::BestResult>& best = std::nullopt);
@@ -77,9 +82,9 @@ bool IsModelOf(const std::map<std::string, std::string>& metadata, const v1::Bes
 // a job's model.
 absl::StatusOr<DataNames> NamesInModel(const std::map<std::string, std::string>& metadata);
 
-// Returns the loss of the job in the metadata, as it was trained: class_weights and ignore_index are in the
+// Returns the job in the metadata, as it was trained: class_weights and ignore_index of its loss are in the
 // order of the labels. DATA_LOSS if it cannot be read.
-absl::StatusOr<v1::Loss> LossIn(const std::map<std::string, std::string>& metadata);
+absl::StatusOr<v1::JobSpec> JobIn(const std::map<std::string, std::string>& metadata);
 
 // Returns how the samples of a job's model file were normalized. Nothing if the metadata do not tell.
 std::optional<v1::Normalization> NormalizationIn(const std::map<std::string, std::string>& metadata);

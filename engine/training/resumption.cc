@@ -1,6 +1,5 @@
 #include "engine/training/resumption.h"
 
-#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -16,12 +15,7 @@ namespace {
 // Merges the states of several replicas into the state of a single replica.
 void Join(const v1::Replicas& spec, int replicas, Resumption* resumption) {
   TrainingState& state = resumption->state;
-  std::vector<double> shares(state.epoch_shares.size(), 1.0);
-  if (spec.parameter_averaging().weighted_by_load() && state.loads.size() == shares.size()) {
-    shares = state.loads;
-  }
-  const double sum = std::accumulate(shares.begin(), shares.end(), 0.0);
-  for (double& share : shares) share /= sum;
+  const std::vector<double> shares = SharesOf(spec, state);
   resumption->notices.push_back(
       absl::StrCat("The checkpoint of step ", state.step, " is of ", shares.size(),
                    shares.size() == 1 ? " replica" : " replicas", ", and this job has ", replicas,

@@ -1,33 +1,56 @@
 #include "engine/training/trained_model.h"
 
 #include <algorithm>
+#include <memory>
 #include <set>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "engine/base/random_access_env.h"
 #include "engine/base/status_macros.h"
+#include "engine/checkpoint/checkpoint_file.h"
 #include "engine/checkpoint/safetensors_reader.h"
 #include "engine/layers/model.h"
+#include "engine/training/checkpoint_model.h"
 #include "engine/training/initial_weights.h"
 #include "engine/training/layer_selection.h"
 #include "engine/training/plan.h"
 
 namespace tandem {
 
+namespace {
+
+absl::StatusOr<SafetensorsContents> ReadCheckpointModel(const std::string& path) {
+  RandomAccessEnv* const env = RandomAccessEnv::Real();
+  TANDEM_RETURN_IF_ERROR(VerifyCheckpoint(env, path));
+  TANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<CheckpointModel> model, CheckpointModel::Open(env, path));
+  TANDEM_ASSIGN_OR_RETURN(const std::string bytes, model->Read(0, model->size_bytes()));
+  return ParseSafetensors(bytes);
+}
+
+}  // namespace
+
 absl::StatusOr<TrainedModel> ReadTrainedModel(const v1::JobSpec& spec, const std::string& path) {
   TrainedModel model;
   model.spec = spec;
   FillDefaults(&model.spec);
-  TANDEM_ASSIGN_OR_RETURN(model.weights, ReadModelWeights(model.spec.model(), path));
-  TANDEM_ASSIGN_OR_RETURN(const SafetensorsHeader header, ReadSafetensorsHeader(path));
-  // The training counted the classes for balance_classes, and gave the settings of classes to their labels.
-  absl::StatusOr<v1::Loss> loss = LossIn(header.metadata);
-  if (!loss.ok()) {
-    return absl::Status(loss.status().code(), absl::StrCat(path, ": ", loss.status().message()));
+  TANDEM_ASSIGN_OR_RETURN(SafetensorsHeader header, ReadSafetensorsHeader(path));
+  if (IsCheckpoint(header.metadata)) {
+    TANDEM_ASSIGN_OR_RETURN(SafetensorsContents contents, ReadCheckpointModel(path));
+    header.metadata = std::move(contents.metadata);
+    TANDEM_ASSIGN_OR_RETURN(model.weights,
+                            TakeModelWeights(model.spec.model(), std::move(contents.tensors), path));
+  } else {
+    TANDEM_ASSIGN_OR_RETURN(model.weights, ReadModelWeights(model.spec.model(), path));
   }
-  *model.spec.mutable_training()->mutable_loss() = *std::move(loss);
+  // The training counted the classes for balance_classes, and gave the settings of classes to their labels.
+  absl::StatusOr<v1::JobSpec> job = JobIn(header.metadata);
+  if (!job.ok()) {
+    return absl::Status(job.status().code(), absl::StrCat(path, ": ", job.status().message()));
+  }
+  *model.spec.mutable_training()->mutable_loss() = std::move(*job->mutable_training()->mutable_loss());
   absl::StatusOr<TrainedOn> trained_on = ReadTrainedOn(header.metadata, InputShapeOf(model.spec.model()));
   if (!trained_on.ok()) {
     return absl::Status(trained_on.status().code(), absl::StrCat(path, ": ", trained_on.status().message()));

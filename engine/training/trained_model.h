@@ -17,13 +17,14 @@ namespace tandem {
 
 // A trained network.
 struct TrainedModel {
-  v1::JobSpec spec;                       // The job that trained it, with its defaults. See LossIn.
+  v1::JobSpec spec;                       // The job that trained it, with its defaults. See JobIn.
   std::map<std::string, Tensor> weights;  // Parameters and statistics, float32, by name.
   TrainedOn trained_on;
 };
 
-// Reads the model of the job `spec` from the job's file. DATA_LOSS with the path if the file is damaged,
-// incomplete or of another job.
+// Reads the model of the job `spec` from the job's model file or checkpoint. Compares a checkpoint's
+// checksum. DATA_LOSS with the path if the file is damaged, incomplete or of another job. NOT_FOUND if no
+// such file exists.
 absl::StatusOr<TrainedModel> ReadTrainedModel(const v1::JobSpec& spec, const std::string& path);
 
 // Returns the names by which a job's data are matched to the model at `path`, from which spec.initial_weights

@@ -65,9 +65,10 @@ absl::Status TrainingSetup::OpenCheckpoint() {
 }
 
 absl::StatusOr<std::optional<DataNames>> TrainingSetup::NamesOfModel() const {
-  if (checkpoint_.has_value()) return state_.names;
-  if (!spec().has_initial_weights()) return std::optional<DataNames>();
-  absl::StatusOr<DataNames> names = NamesOfInitialWeights(spec(), options_.initial_weights_path);
+  if (!checkpoint_.has_value() && !spec().has_initial_weights()) return std::optional<DataNames>();
+  absl::StatusOr<DataNames> names = checkpoint_.has_value()
+                                        ? NamesInModel(state_.model)
+                                        : NamesOfInitialWeights(spec(), options_.initial_weights_path);
   if (!names.ok()) return DataError(names.status());
   return std::optional<DataNames>(*std::move(names));
 }

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
-#include "engine/data/table/table_encoder.h"
 #include "google/protobuf/util/json_util.h"
 #include "nlohmann/json.hpp"
 
@@ -71,13 +71,13 @@ class ObjectReader {
     Fail(key);
     return "";
   }
-  std::vector<std::string> Strings(const char* key) {
-    std::vector<std::string> strings;
-    const json& list = Get(key);
-    if (!list.is_array()) Fail(key);
-    for (const json& one : list) {
-      if (!one.is_string()) Fail(key);
-      if (one.is_string()) strings.push_back(one.get<std::string>());
+  std::map<std::string, std::string> StringsByKey(const char* key) {
+    std::map<std::string, std::string> strings;
+    const json& object = Get(key);
+    if (!object.is_object()) Fail(key);
+    for (const auto& [name, text] : object.items()) {
+      if (!text.is_string()) Fail(key);
+      if (text.is_string()) strings[name] = text.get<std::string>();
     }
     return strings;
   }
@@ -147,6 +147,16 @@ int64_t EpochShift(const TrainingState& state, int64_t steps_per_epoch) {
   return static_cast<int64_t>(std::min<__int128>(shift, kMostShift));
 }
 
+std::vector<double> SharesOf(const v1::Replicas& spec, const TrainingState& state) {
+  std::vector<double> shares(state.epoch_shares.size(), 1.0);
+  if (spec.parameter_averaging().weighted_by_load() && state.loads.size() == shares.size()) {
+    shares = state.loads;
+  }
+  const double sum = std::accumulate(shares.begin(), shares.end(), 0.0);
+  for (double& share : shares) share /= sum;
+  return shares;
+}
+
 void ForgetResults(TrainingState* state) {
   state->summary.clear_validation();
   state->summary.clear_validation_step();
@@ -178,14 +188,8 @@ std::string ToJson(const TrainingState& state) {
                 {{"best", state.aims.best},
                  {"early_stopping", state.aims.early_stopping},
                  {"plateau", state.aims.plateau}}},
-               {"names",
-                {{"features", state.names.features},
-                 {"targets", state.names.targets},
-                 {"classes", state.names.classes}}},
+               {"model", state.model},
                {"data", state.data}};
-  if (state.names.preparation.has_value()) {
-    text["names"]["preparation"] = FromMessage(*state.names.preparation);
-  }
   if (state.epoch_shift != 0) text["epoch_shift"] = state.epoch_shift;
   for (const EarlierEpochs& part : state.earlier_epochs) {
     text["earlier_epochs"].push_back(
@@ -266,23 +270,8 @@ absl::StatusOr<TrainingState> TrainingStateFromJson(absl::string_view text) {
   state.aims.best = aims.String("best");
   state.aims.early_stopping = aims.String("early_stopping");
   state.aims.plateau = aims.String("plateau");
-  ObjectReader names(reader.Get("names"));
-  state.names.features = names.Strings("features");
-  state.names.targets = names.Strings("targets");
-  state.names.classes = names.Strings("classes");
-  const json& named = reader.Get("names");
-  if (named.is_object() && named.contains("preparation")) {
-    v1::TablePreparation& preparation = state.names.preparation.emplace();
-    const std::string message = named["preparation"].dump();
-    if (!google::protobuf::util::JsonStringToMessage(message, &preparation).ok() ||
-        !CheckPreparation(preparation).ok()) {
-      reader.Fail("names");
-    }
-  }
-  const json& data = reader.Get("data");
-  if (!data.is_object()) reader.Fail("data");
-  ObjectReader digests(data);
-  for (const auto& [field, digest] : data.items()) state.data[field] = digests.String(field.c_str());
+  state.model = reader.StringsByKey("model");
+  state.data = reader.StringsByKey("data");
   const json& summary = reader.Get("summary");
   if (!google::protobuf::util::JsonStringToMessage(summary.dump(), &state.summary).ok())
     reader.Fail("summary");
@@ -291,8 +280,6 @@ absl::StatusOr<TrainingState> TrainingStateFromJson(absl::string_view text) {
   TANDEM_RETURN_IF_ERROR(epoch.status());
   TANDEM_RETURN_IF_ERROR(stopping.status());
   TANDEM_RETURN_IF_ERROR(aims.status());
-  TANDEM_RETURN_IF_ERROR(names.status());
-  TANDEM_RETURN_IF_ERROR(digests.status());
   return state;
 }
 

@@ -9,12 +9,12 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "engine/data/data_names.h"
 #include "engine/schedules/learning_rate.h"
 #include "engine/schedules/plateau.h"
 #include "engine/training/early_stopping.h"
 #include "engine/training/measurement.h"
 #include "tandem/v1/event.pb.h"
+#include "tandem/v1/job.pb.h"
 
 namespace tandem {
 
@@ -55,8 +55,9 @@ struct TrainingState {
   std::optional<Plateau::State> plateau;  // Nothing if the schedule watches no measure.
   Aims aims = {};
 
-  // The names by which the model knows its data. Data are matched to them when training continues.
-  DataNames names = {};
+  // The metadata of a model file with this state's weights. Data are matched to the names in them when
+  // training continues.
+  std::map<std::string, std::string> model = {};
   // A DataDigest of the data.
   std::map<std::string, std::string> data;
 };
@@ -64,6 +65,10 @@ struct TrainingState {
 // Returns the TrainingLength::epoch_shift of a training that continues from `state` with another number of
 // steps in an epoch. Whole epochs stay whole. The current epoch keeps its fraction, rounded down to a step.
 int64_t EpochShift(const TrainingState& state, int64_t steps_per_epoch);
+
+// Returns each replica's weight in a mean of all replicas: equal, or by load if `spec` says so. The weights
+// add up to 1. `state` has at least one replica.
+std::vector<double> SharesOf(const v1::Replicas& spec, const TrainingState& state);
 
 // Forgets validations and their conclusions: the best result, early stopping's count, the plateau's best. The
 // plateau's rate stays. For a training that continues with other measurements.

@@ -23,6 +23,12 @@ absl::StatusOr<ModelFile> WeightsFinder::Find(const v1::InitialWeights& weights)
                       absl::StrCat("is '", absl::CHexEscape(name.substr(0, 80)),
                                    "', but there is no such job; it may have been deleted"));
   }
+  if (StepOfCheckpointModel(weights.artifact().artifact()).has_value()) {
+    return FieldError(
+        "initial_weights.artifact.artifact",
+        "is the model of a checkpoint; give an artifact of the job, fork the checkpoint (tandem "
+        "fork), or download its model into a data folder and give initial_weights.file");
+  }
   absl::StatusOr<ModelFile> file = FindModelArtifact(*job, weights.artifact().artifact());
   if (!file.ok()) return FieldError("initial_weights.artifact", file.status().message());
   return file;

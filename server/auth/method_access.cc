@@ -54,6 +54,7 @@ constexpr MethodAccess kTable[] = {
     {kDatasets, "UploadFiles", kSubmitter, kChanges},
 
     {kSweeps, "CreateSweep", kSubmitter, kChanges},
+    {kSweeps, "ParseSweep", kViewer, kReads},
     {kSweeps, "GetSweep", kViewer, kReads},
     {kSweeps, "ListSweeps", kViewer, kReads},
     {kSweeps, "CancelSweep", kSubmitter, kChanges},

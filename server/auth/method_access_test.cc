@@ -75,8 +75,8 @@ TEST(MethodAccess, WhatChangesSomethingIsNotForViewers) {
     const bool reads_by_name = access.method.substr(0, 3) == "Get" || access.method.substr(0, 4) == "List" ||
                                access.method.substr(0, 5) == "Watch" ||
                                access.method.substr(0, 4) == "Read" || access.method == "DescribeModel" ||
-                               access.method == "ParseJob" || access.method == "Predict" ||
-                               access.method == "Evaluate";
+                               access.method == "ParseJob" || access.method == "ParseSweep" ||
+                               access.method == "Predict" || access.method == "Evaluate";
     EXPECT_EQ(access.changes, !reads_by_name) << access.method;
     if (access.changes) {
       EXPECT_GT(access.least_role, v1::TOKEN_ROLE_VIEWER) << access.method;

@@ -1,9 +1,12 @@
 #ifndef TANDEM_SERVER_JOBS_MODEL_ARTIFACT_H_
 #define TANDEM_SERVER_JOBS_MODEL_ARTIFACT_H_
 
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "tandem/v1/job.pb.h"
 
 namespace tandem {
@@ -11,7 +14,7 @@ namespace tandem {
 // The artifact with the parameters at the end or stop of a job's training.
 inline constexpr char kModelFile[] = "model.safetensors";
 
-// A file with a model's parameters.
+// A model file or a checkpoint.
 struct ModelFile {
   std::string path;
   // The expected digest, in hexadecimal; empty if unknown.
@@ -26,6 +29,21 @@ bool StaysInFolder(const std::string& artifact);
 // has no such artifact, or it is no safetensors file. FAILED_PRECONDITION if the job may still make the
 // artifact.
 absl::StatusOr<ModelFile> FindModelArtifact(const v1::Job& job, const std::string& artifact);
+
+// Returns the name of the model of a checkpoint, such as "model-120.safetensors". The checkpoint's step is
+// 120.
+std::string CheckpointModelName(int64_t step);
+
+// Returns the step of the checkpoint whose model has this name; nullopt if it is no such name.
+std::optional<int64_t> StepOfCheckpointModel(absl::string_view name);
+
+// Returns the job's checkpoint of this step. Its file has its own digest. NOT_FOUND if the job's folder has
+// no such checkpoint; the message lists the steps of the others.
+absl::StatusOr<ModelFile> FindCheckpoint(const v1::Job& job, int64_t step);
+
+// Returns the checkpoint whose model has this name, or a job's model. Errors as FindCheckpoint and
+// FindModelArtifact.
+absl::StatusOr<ModelFile> FindModel(const v1::Job& job, const std::string& artifact);
 
 }  // namespace tandem
 

@@ -3,8 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+#include <optional>
 #include <string>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "engine/base/error_reason.h"
 
 namespace tandem {
@@ -54,6 +59,11 @@ TEST(ModelArtifactTest, AMissingModelSaysWhatThereIs) {
   const absl::Status waiting = missing(JobWith(v1::JOB_STATE_RUNNING, {"log.txt"}));
   EXPECT_TRUE(absl::IsFailedPrecondition(waiting)) << waiting;
   EXPECT_EQ(GetReason(waiting), "NO_MODEL_YET");
+  EXPECT_THAT(std::string(waiting.message()), ::testing::Not(HasSubstr("checkpoint")));
+  v1::Job running = JobWith(v1::JOB_STATE_RUNNING, {});
+  running.mutable_last_checkpoint()->set_step(40);
+  EXPECT_THAT(std::string(missing(running).message()),
+              HasSubstr("or use the model of its newest checkpoint, model-40.safetensors"));
   const absl::Status other = missing(JobWith(v1::JOB_STATE_SUCCEEDED, {"model.safetensors"}));
   EXPECT_TRUE(absl::IsNotFound(other)) << other;
   EXPECT_EQ(GetReason(other), "ARTIFACT_NOT_FOUND");
@@ -63,7 +73,44 @@ TEST(ModelArtifactTest, AMissingModelSaysWhatThereIs) {
   EXPECT_THAT(std::string(missing(failed).message()), HasSubstr("it ended without a model"));
   EXPECT_THAT(std::string(missing(failed).message()), ::testing::Not(HasSubstr("checkpoint")));
   failed.mutable_last_checkpoint()->set_step(40);
-  EXPECT_THAT(std::string(missing(failed).message()), HasSubstr("its checkpoint of step 40 can be forked"));
+  EXPECT_THAT(
+      std::string(missing(failed).message()),
+      HasSubstr("its checkpoint of step 40 can be forked (tandem fork), or used as model-40.safetensors"));
+}
+
+TEST(ModelArtifactTest, ACheckpointsModelHasAName) {
+  EXPECT_EQ(CheckpointModelName(120), "model-120.safetensors");
+  EXPECT_EQ(StepOfCheckpointModel("model-120.safetensors"), 120);
+  for (const char* other : {"model.safetensors", "model-.safetensors", "model-01.safetensors", "model-1.pt",
+                            "model--1.safetensors", "best.safetensors", "checkpoint-120.safetensors", ""}) {
+    EXPECT_EQ(StepOfCheckpointModel(other), std::nullopt) << other;
+  }
+}
+
+TEST(ModelArtifactTest, ACheckpointIsFoundWhileItIsThere) {
+  const std::string folder = ::testing::TempDir() + "model_artifact_test";
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder);
+  v1::Job job = JobWith(v1::JOB_STATE_RUNNING, {"model.safetensors"});
+  job.set_folder(folder);
+  const auto error = [&job] { return FindModel(job, "model-7.safetensors").status(); };
+  EXPECT_TRUE(absl::IsNotFound(error())) << error();
+  EXPECT_EQ(GetReason(error()), "CHECKPOINT_NOT_FOUND");
+  EXPECT_THAT(std::string(error().message()), HasSubstr("of jobs/lenet-1: it has no checkpoint yet"));
+  for (const int step : {7, 9, 20}) {
+    std::ofstream(absl::StrCat(folder, "/checkpoint-", step, ".safetensors")) << "x";
+  }
+  const absl::StatusOr<ModelFile> found = FindModel(job, "model-7.safetensors");
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_EQ(found->path, folder + "/checkpoint-7.safetensors");
+  EXPECT_EQ(found->sha256, "");
+  EXPECT_EQ(FindModel(job, "")->path, folder + "/model.safetensors");
+  std::filesystem::remove(folder + "/checkpoint-7.safetensors");
+  EXPECT_THAT(std::string(error().message()),
+              HasSubstr("it has no checkpoint of step 7; it has checkpoints of the steps 20, 9"));
+  // A worker without a sandbox may make a link to another job's file.
+  std::filesystem::create_symlink(folder + "/checkpoint-9.safetensors", folder + "/checkpoint-7.safetensors");
+  EXPECT_TRUE(absl::IsNotFound(error())) << error();
 }
 
 }  // namespace

@@ -148,6 +148,7 @@ TEST_F(BlockingTest, DoesLongWorkOnTheUsersPool) {
   const auto end = Occupy(pool_.get(), 1);
   ExpectAnswer(stub_, &v1::JobService::Stub::CreateJob, Request("b", "r1"));
   ExpectAnswer(stub_, &v1::JobService::Stub::ParseJob, v1::ParseJobRequest());
+  ExpectAnswer(sweep_stub_, &v1::SweepService::Stub::ParseSweep, v1::ParseSweepRequest());
   ExpectAnswer(daemon_stub_, &v1::DaemonService::Stub::ListDatasets, v1::ListDatasetsRequest());
   ExpectAnswer(daemon_stub_, &v1::DaemonService::Stub::GetDataset, Named<v1::GetDatasetRequest>("mnist"),
                StatusCode::NOT_FOUND);

@@ -34,16 +34,18 @@ absl::StatusOr<ForkSource> ReadForkSource(const std::string& path) {
   ForkSource source;
   source.path = path;
   TANDEM_ASSIGN_OR_RETURN(source.header, ReadSafetensorsHeader(path));
+  const auto unusable = [&path](const absl::Status& status) {
+    return absl::DataLossError(absl::StrCat("cannot use the checkpoint ", path, ": ", status.message()));
+  };
   const absl::StatusOr<TrainingState> read = StateOfCheckpoint(source.header);
-  if (!read.ok()) {
-    return absl::DataLossError(
-        absl::StrCat("cannot use the checkpoint ", path, ": ", read.status().message()));
-  }
+  if (!read.ok()) return unusable(read.status());
   const TrainingState& state = *read;
+  absl::StatusOr<DataNames> names = NamesInModel(state.model);
+  if (!names.ok()) return unusable(names.status());
   struct stat file;
   if (stat(path.c_str(), &file) != 0) return absl::ErrnoToStatus(errno, path);
   source.best = state.summary.best();
-  source.names = state.names;
+  source.names = *std::move(names);
   source.checkpoint.set_step(state.step);
   source.checkpoint.set_epoch(state.summary.epochs());
   source.checkpoint.set_size_bytes(file.st_size);

@@ -87,6 +87,8 @@ Source<v1::ReadArtifactResponse> ReadArtifact(const Caller& caller, const v1::Re
                                               JobMachine* jobs, Memo<bool>* checked_artifacts, FairPool* pool,
                                               FairPool* user_pool);
 
+void ParseSweep(const Caller& caller, const v1::ParseSweepRequest& request,
+                Reply<v1::ParseSweepResponse> reply, FairPool* user_pool);
 void CreateSweep(const Caller& caller, const v1::CreateSweepRequest& request, Reply<v1::Sweep> reply,
                  JobMachine* jobs, const Lifecycle* lifecycle, const Quotas* quotas,
                  const JobRequests* requests, FairPool* user_pool);

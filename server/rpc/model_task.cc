@@ -36,7 +36,7 @@ absl::StatusOr<internal::v1::ModelTask> MakeModelTask(const std::string& name, c
   const absl::StatusOr<v1::Job> job = jobs->Get(id);
   if (!job.ok()) return ExplainJobError(job.status(), name);
   internal::v1::ModelTask task;
-  TANDEM_ASSIGN_OR_RETURN(const ModelFile file, FindModelArtifact(*job, artifact));
+  TANDEM_ASSIGN_OR_RETURN(const ModelFile file, FindModel(*job, artifact));
   task.set_model_path(file.path);
   task.set_model_sha256(file.sha256);
   *task.mutable_spec() = job->spec();

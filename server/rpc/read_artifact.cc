@@ -4,14 +4,22 @@
 #include <cerrno>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
 #include <system_error>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/error_reason.h"
 #include "engine/base/field_violations.h"
+#include "engine/base/random_access_env.h"
 #include "engine/base/sha256.h"
+#include "engine/base/status_macros.h"
+#include "engine/checkpoint/checkpoint_file.h"
+#include "engine/training/checkpoint_model.h"
 #include "server/jobs/model_artifact.h"
 #include "server/rpc/deferred_source.h"
 #include "server/rpc/file_reader.h"
@@ -21,12 +29,15 @@
 namespace tandem::rpc {
 namespace {
 
-// The pieces of a file of known size.
+// Returns the next piece from an offset on; empty at the end.
+using ReadPiece = std::function<absl::StatusOr<std::string>(int64_t offset)>;
+
+// The pieces of an artifact of known size.
 class ArtifactPieces : public ItemSource<v1::ReadArtifactResponse> {
  public:
-  ArtifactPieces(std::unique_ptr<FileReader> reader, const v1::Artifact& artifact, int64_t offset,
-                 FairPool* pool, std::string user)
-      : state_(std::make_shared<State>(std::move(reader), artifact, offset)),
+  ArtifactPieces(ReadPiece read, const v1::Artifact& artifact, int64_t offset, FairPool* pool,
+                 std::string user)
+      : state_(std::make_shared<State>(std::move(read), artifact, offset)),
         pool_(pool),
         user_(std::move(user)) {}
 
@@ -39,13 +50,13 @@ class ArtifactPieces : public ItemSource<v1::ReadArtifactResponse> {
 
  private:
   struct State {
-    State(std::unique_ptr<FileReader> reader, const v1::Artifact& artifact, int64_t offset)
-        : reader(std::move(reader)), name(artifact.name()), size(artifact.size_bytes()), offset(offset) {}
+    State(ReadPiece read, const v1::Artifact& artifact, int64_t offset)
+        : read(std::move(read)), name(artifact.name()), size(artifact.size_bytes()), offset(offset) {}
 
     Result Read() {
       // An empty file, or an offset at the end, still gives one piece with the size.
       if (offset >= size && given) return std::nullopt;
-      absl::StatusOr<std::string> piece = reader->Read(offset);
+      absl::StatusOr<std::string> piece = read(offset);
       if (!piece.ok()) return piece.status();
       if (static_cast<int64_t>(piece->size()) > size - offset) piece->resize(size - offset);
       if (piece->empty() && offset < size) {
@@ -62,7 +73,7 @@ class ArtifactPieces : public ItemSource<v1::ReadArtifactResponse> {
       return response;
     }
 
-    const std::unique_ptr<FileReader> reader;
+    const ReadPiece read;
     const std::string name;
     const int64_t size;
     int64_t offset;
@@ -74,10 +85,10 @@ class ArtifactPieces : public ItemSource<v1::ReadArtifactResponse> {
   const std::string user_;
 };
 
-// Calls CheckModelSha256. For a continued download, skips the check if it succeeded before and the file is
-// unchanged.
+// Calls `check`, which compares the file with `sha256` or with its own digest. For a continued download,
+// skips the check if it succeeded before and the file is unchanged.
 absl::Status CheckOnce(const std::string& path, const std::string& sha256, int64_t offset,
-                       Memo<bool>* checked_artifacts) {
+                       Memo<bool>* checked_artifacts, absl::FunctionRef<absl::Status()> check) {
   struct stat info = {};
   if (stat(path.c_str(), &info) != 0)
     return absl::ErrnoToStatus(errno, absl::StrCat("cannot inspect ", path));
@@ -85,16 +96,60 @@ absl::Status CheckOnce(const std::string& path, const std::string& sha256, int64
       absl::StrCat(path, ";", sha256, ";", info.st_ino, ";", info.st_size, ";", info.st_mtim.tv_sec, ".",
                    info.st_mtim.tv_nsec, ";", info.st_ctim.tv_sec, ".", info.st_ctim.tv_nsec);
   if (offset > 0 && checked_artifacts->Find(key).has_value()) return absl::OkStatus();
-  if (absl::Status same = CheckModelSha256(path, sha256); !same.ok()) return same;
+  if (absl::Status same = check(); !same.ok()) return same;
   checked_artifacts->Add(key, true);
   return absl::OkStatus();
 }
 
+absl::Status CheckOffset(const v1::ReadArtifactRequest& request, int64_t size) {
+  if (request.offset() <= size) return absl::OkStatus();
+  return absl::OutOfRangeError(absl::StrCat("offset: is ", request.offset(), "; it must be at most ", size,
+                                            ", the size of the artifact"));
+}
+
+absl::StatusOr<std::shared_ptr<const CheckpointModel>> OpenCheckpointModel(const std::string& path,
+                                                                           int64_t offset,
+                                                                           Memo<bool>* checked_artifacts) {
+  RandomAccessEnv* const env = RandomAccessEnv::Real();
+  TANDEM_RETURN_IF_ERROR(
+      CheckOnce(path, /*sha256=*/"", offset, checked_artifacts, [&] { return VerifyCheckpoint(env, path); }));
+  return CheckpointModel::Open(env, path);
+}
+
+// Streams the model of the job's checkpoint of `step`.
+Source<v1::ReadArtifactResponse> OpenCheckpoint(const std::string& user,
+                                                const v1::ReadArtifactRequest& request, const v1::Job& job,
+                                                int64_t step, Memo<bool>* checked_artifacts, FairPool* pool,
+                                                FairPool* user_pool) {
+  TANDEM_ASSIGN_OR_RETURN(const ModelFile file, FindCheckpoint(job, step));
+  const absl::StatusOr<std::shared_ptr<const CheckpointModel>> model =
+      OpenCheckpointModel(file.path, request.offset(), checked_artifacts);
+  if (absl::IsDataLoss(model.status())) return WithReason(model.status(), "CHECKPOINT_DAMAGED");
+  if (absl::IsNotFound(model.status())) {
+    // Training removed the checkpoint meanwhile.
+    TANDEM_RETURN_IF_ERROR(FindCheckpoint(job, step).status());
+  }
+  TANDEM_RETURN_IF_ERROR(model.status());
+  TANDEM_ASSIGN_OR_RETURN(FairPool::Hold memory, user_pool->HoldMore(user, (*model)->memory_bytes()));
+  v1::Artifact artifact;
+  artifact.set_name(request.artifact());
+  artifact.set_size_bytes((*model)->size_bytes());
+  TANDEM_RETURN_IF_ERROR(CheckOffset(request, artifact.size_bytes()));
+  return std::make_unique<ArtifactPieces>(
+      [model = *model, memory = std::make_shared<FairPool::Hold>(std::move(memory))](int64_t offset) {
+        return model->Read(offset, FileReader::kPieceBytes);
+      },
+      artifact, request.offset(), pool, user);
+}
+
 Source<v1::ReadArtifactResponse> Open(const std::string& user, const v1::ReadArtifactRequest& request,
                                       const std::string& id, JobMachine* jobs, Memo<bool>* checked_artifacts,
-                                      FairPool* pool) {
+                                      FairPool* pool, FairPool* user_pool) {
   const absl::StatusOr<v1::Job> job = jobs->Get(id);
   if (!job.ok()) return ExplainJobError(job.status(), request.name());
+  if (const std::optional<int64_t> step = StepOfCheckpointModel(request.artifact()); step.has_value()) {
+    return OpenCheckpoint(user, request, *job, *step, checked_artifacts, pool, user_pool);
+  }
   const auto artifact =
       std::find_if(job->artifacts().begin(), job->artifacts().end(),
                    [&](const v1::Artifact& candidate) { return candidate.name() == request.artifact(); });
@@ -110,7 +165,7 @@ Source<v1::ReadArtifactResponse> Open(const std::string& user, const v1::ReadArt
   }
   const std::string path = absl::StrCat(job->folder(), "/", artifact->name());
   v1::Artifact known = *artifact;
-  auto reader = std::make_unique<FileReader>(path);
+  const auto reader = std::make_shared<FileReader>(path);
   // The file may be newer than its record. Use the size of the opened file, whatever replaces it.
   std::error_code error;
   if (known.sha256().empty() && std::filesystem::exists(path, error)) {
@@ -118,22 +173,21 @@ Source<v1::ReadArtifactResponse> Open(const std::string& user, const v1::ReadArt
     if (!size.ok()) return size.status();
     known.set_size_bytes(*size);
   }
-  if (request.offset() > known.size_bytes()) {
-    return absl::OutOfRangeError(absl::StrCat("offset: is ", request.offset(), "; it must be at most ",
-                                              known.size_bytes(), ", the size of the artifact"));
-  }
+  TANDEM_RETURN_IF_ERROR(CheckOffset(request, known.size_bytes()));
   // Send no byte of a wrong file. A shorter file is found at its end. While the job runs, a better model may
   // replace the reported file.
   if (IsAtRest(job->state()) &&
       static_cast<int64_t>(std::filesystem::file_size(path, error)) >= known.size_bytes() && !error) {
-    if (absl::Status same = CheckOnce(path, known.sha256(), request.offset(), checked_artifacts);
+    if (absl::Status same = CheckOnce(path, known.sha256(), request.offset(), checked_artifacts,
+                                      [&] { return CheckModelSha256(path, known.sha256()); });
         !same.ok()) {
       const absl::StatusOr<v1::Job> now = jobs->Get(id);
       // The job may have been resumed meanwhile.
       if (!now.ok() || IsAtRest(now->state())) return same;
     }
   }
-  return std::make_unique<ArtifactPieces>(std::move(reader), known, request.offset(), pool, user);
+  return std::make_unique<ArtifactPieces>([reader](int64_t offset) { return reader->Read(offset); }, known,
+                                          request.offset(), pool, user);
 }
 
 }  // namespace
@@ -151,8 +205,8 @@ Source<v1::ReadArtifactResponse> ReadArtifact(const Caller& caller, const v1::Re
   // Reads a whole model.
   return std::make_unique<DeferredSource<v1::ReadArtifactResponse>>(
       user_pool, caller.user, static_cast<int64_t>(request.SpaceUsedLong()),
-      [jobs, checked_artifacts, pool, user = caller.user, request, id = *std::move(id)] {
-        return Open(user, request, id, jobs, checked_artifacts, pool);
+      [jobs, checked_artifacts, pool, user_pool, user = caller.user, request, id = *std::move(id)] {
+        return Open(user, request, id, jobs, checked_artifacts, pool, user_pool);
       });
 }
 

@@ -6,7 +6,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
+#include "engine/base/env.h"
 #include "engine/base/sha256.h"
+#include "engine/checkpoint/checkpoint_file.h"
+#include "engine/checkpoint/safetensors_writer.h"
+#include "engine/training/training_state.h"
 #include "server/rpc/log_source.h"
 #include "server/rpc/service_fixture.h"
 
@@ -238,6 +242,60 @@ TEST_F(ReadTest, AModelOfAPausedJobIsCheckedToo) {
 }
 
 // Their worker was lost and may have rewritten them, so only their existence is known.
+// The model of a checkpoint has the names of its variables, and the metadata of a model file.
+TEST_F(ReadTest, ReadsTheModelOfACheckpoint) {
+  const std::string job = Create("a");
+  workers_.AwaitStarted(Id(job));
+  Report(job, {Started(1)});
+  AppendFile(job, "worker.log", "");
+  constexpr char kModel[] = "model-7.safetensors";
+  const auto expect_none = [&](const std::string& message) {
+    const grpc::Status status = ReadArtifact(job, kModel, 0).status;
+    EXPECT_EQ(status.error_code(), StatusCode::NOT_FOUND);
+    EXPECT_THAT(status.error_message(), HasSubstr(message));
+    EXPECT_THAT(status.error_details(), HasSubstr("CHECKPOINT_NOT_FOUND"));
+  };
+  expect_none("it has no checkpoint yet");
+
+  TrainingState state;
+  state.step = 7;
+  state.steps_per_epoch = 10;
+  state.epoch_shares.resize(2);
+  state.model = {{"framework", "tandem"}, {"job", "{}"}};
+  Tensor weight(DType::kFloat32, Shape({100'000}));
+  for (size_t i = 0; i < weight.data<float>().size(); ++i) weight.data<float>()[i] = static_cast<float>(i);
+  const auto pair = [](float a, float b) { return Tensor::Of<float>(Shape({2}), {a, b}); };
+  const std::vector<NamedTensor> tensors = {{"shared/dense_1.weight", weight},
+                                            {"shared/momentum/dense_1.weight", weight},
+                                            {"replica/0/norm.running_mean", pair(1, 2)},
+                                            {"replica/1/norm.running_mean", pair(2, 4)}};
+  const std::string folder = jobs_->FolderOf(Id(job));
+  const std::string path = folder + "/checkpoint-7.safetensors";
+  ASSERT_TRUE(WriteCheckpoint(Env::Real(), path, ToJson(state), tensors).ok());
+  ASSERT_TRUE(WriteSafetensors(Env::Real(), folder + "/expected",
+                               {{"dense_1.weight", weight}, {"norm.running_mean", pair(1.5, 3)}}, state.model)
+                  .ok());
+  const std::string model = *Env::Real()->ReadFile(folder + "/expected");
+  EXPECT_EQ(ReadArtifact(job, kModel, 0).content, model);
+  for (const size_t offset : {size_t{3}, size_t{300'001}, model.size()}) {
+    const Outcome rest = ReadArtifact(job, kModel, static_cast<int64_t>(offset));
+    EXPECT_TRUE(rest.status.ok()) << rest.status.error_message();
+    EXPECT_EQ(rest.content, model.substr(offset));
+  }
+  EXPECT_EQ(ReadArtifact(job, kModel, static_cast<int64_t>(model.size()) + 1).status.error_code(),
+            StatusCode::OUT_OF_RANGE);
+
+  std::filesystem::resize_file(path, std::filesystem::file_size(path) - 1);
+  for (const int64_t offset : {0, 3}) {
+    const grpc::Status damaged = ReadArtifact(job, kModel, offset).status;
+    EXPECT_EQ(damaged.error_code(), StatusCode::DATA_LOSS);
+    EXPECT_THAT(damaged.error_message(), HasSubstr("checkpoint-7.safetensors cannot be used"));
+    EXPECT_THAT(damaged.error_details(), HasSubstr("CHECKPOINT_DAMAGED"));
+  }
+  std::filesystem::rename(path, folder + "/checkpoint-8.safetensors");
+  expect_none("it has no checkpoint of step 7; it has checkpoints of the steps 8");
+}
+
 TEST_F(ReadTest, ReadsArtifactsWithoutAChecksumAsTheyAre) {
   const std::string job = Create("a");
   workers_.AwaitStarted(Id(job));

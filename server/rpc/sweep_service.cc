@@ -9,6 +9,7 @@ std::unique_ptr<grpc::Service> MakeSweepService(const CallParts* calls, const Rp
   auto service = std::make_unique<MethodTable>("tandem.v1.SweepService", calls);
   service->Unary("CreateSweep", &rpc::CreateSweep, parts.jobs, parts.lifecycle, quotas, requests,
                  parts.user_pool);
+  service->Unary("ParseSweep", &rpc::ParseSweep, parts.user_pool);
   service->Unary("GetSweep", &rpc::GetSweep, parts.jobs, parts.pool);
   service->Unary("ListSweeps", &rpc::ListSweeps, parts.jobs, parts.pool);
   service->Unary("CancelSweep", &rpc::CancelSweep, parts.jobs, parts.pool);

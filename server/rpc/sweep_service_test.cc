@@ -46,6 +46,66 @@ class SweepServiceTest : public ServiceFixture {
   }
 };
 
+TEST_F(SweepServiceTest, ParsesASweepFile) {
+  v1::ParseSweepRequest request;
+  request.set_text(
+      "base: {name: a, model: {layers: [dense: {units: 3}]}}\n"
+      "grid:\n"
+      "- {field: \"model.layers[0].dense.activation\", values: [relu, tanh]}\n"
+      "- {field: \"training.loss\", values: [mse]}\n"
+      "max_running: 2\n");
+  request.add_overrides("training.epochs=7");
+  v1::ParseSweepResponse parsed;
+  const grpc::Status status = sweep_stub_->ParseSweep(Context().get(), request, &parsed);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  EXPECT_EQ(parsed.problems_size(), 0) << parsed.ShortDebugString();
+  EXPECT_EQ(parsed.sweep().base().training().epochs(), 7);
+  EXPECT_EQ(parsed.sweep().max_running(), 2);
+  EXPECT_EQ(parsed.sweep().grid(0).values(0).string_value(), "ACTIVATION_RELU");
+  EXPECT_TRUE(parsed.sweep().grid(1).values(0).struct_value().fields().contains("mse"));
+  v1::ListSweepsResponse sweeps;
+  ASSERT_TRUE(sweep_stub_->ListSweeps(Context().get(), {}, &sweeps).ok());
+  EXPECT_EQ(sweeps.sweeps_size(), 0);
+}
+
+TEST_F(SweepServiceTest, PlacesTheProblemsOfASweepFile) {
+  v1::ParseSweepRequest request;
+  v1::ParseSweepResponse parsed;
+  const auto problem = [&](const std::string& text) -> v1::JobTextProblem {
+    request.set_text(text);
+    EXPECT_TRUE(sweep_stub_->ParseSweep(Context().get(), request, &parsed).ok());
+    EXPECT_FALSE(parsed.has_sweep());
+    EXPECT_EQ(parsed.problems_size(), 1) << parsed.ShortDebugString();
+    return parsed.problems_size() == 1 ? parsed.problems(0) : v1::JobTextProblem();
+  };
+  v1::JobTextProblem found = problem("base: {name: a}\ngird: []\n");
+  EXPECT_EQ(found.field(), "gird");
+  EXPECT_EQ(found.line(), 2);
+  EXPECT_THAT(found.description(), HasSubstr("did you mean `grid`?"));
+  found = problem("base: {name: a}\ngrid:\n- {field: training.epochs, values: [1, many]}\n");
+  EXPECT_EQ(found.field(), "grid[0].values[1]");
+  EXPECT_EQ(found.line(), 3);
+  EXPECT_THAT(found.description(), HasSubstr("training.epochs: want a whole number"));
+  EXPECT_THAT(problem("[1]").description(), HasSubstr("a sweep is a mapping"));
+  request.add_overrides("training.epoch=7");
+  EXPECT_EQ(problem("base: {name: a}").field(), "overrides[0]");
+}
+
+TEST_F(SweepServiceTest, BoundsSweepFiles) {
+  v1::ParseSweepRequest request;
+  v1::ParseSweepResponse parsed;
+  const auto code = [&] { return sweep_stub_->ParseSweep(Context().get(), request, &parsed).error_code(); };
+  request.set_text("base: {name: \"" + std::string(1 << 20, 'x') + "\"}");
+  EXPECT_EQ(code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  std::string values;
+  for (int i = 0; i < 20'000; ++i) absl::StrAppend(&values, i, ",");
+  request.set_text("base: {name: a}\ngrid: [{field: training.epochs, values: [" + values + "]}]");
+  EXPECT_EQ(code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  request.set_text("base: {name: a}");
+  for (int i = 0; i < 101; ++i) request.add_overrides("training.epochs=7");
+  EXPECT_EQ(code(), grpc::StatusCode::INVALID_ARGUMENT);
+}
+
 TEST_F(SweepServiceTest, ItsJobsAreJobsAndTheLimitHolds) {
   v1::Sweep sweep;
   const grpc::Status status = Create(Grid(3, /*max_running=*/1), &sweep);

@@ -52,7 +52,10 @@ std::string LabelOf(const v1::PredictRequest& request, int i) {
 
 absl::StatusOr<TrainedModel> ReadModel(const ModelTask& task) {
   TANDEM_RETURN_IF_ERROR(CheckModelSha256(task.model_path(), task.model_sha256()));
-  return ReadTrainedModel(task.spec(), task.model_path());
+  absl::StatusOr<TrainedModel> model = ReadTrainedModel(task.spec(), task.model_path());
+  if (!absl::IsNotFound(model.status())) return model;
+  return absl::NotFoundError(
+      absl::StrCat("cannot read the model, its file was removed meanwhile: ", model.status().message()));
 }
 
 absl::StatusOr<Samples> ReadSamples(const TrainedModel& model, const ModelTask& task) {

@@ -24,6 +24,7 @@
 #include "tests/integration/processes.h"
 #include "tests/integration/scratch_folder.h"
 #include "tests/integration/suite_daemon_fixture.h"
+#include "tests/integration/watcher.h"
 
 namespace tandem::testing {
 namespace {
@@ -75,6 +76,15 @@ class ModelUseTest : public SuiteDaemonFixture {
     EXPECT_EQ(evaluation.value("loss", 0.0), validation.loss());
     EXPECT_EQ(evaluation["metrics"].value("accuracy", 0.0), validation.metrics().at("accuracy"));
     EXPECT_EQ(evaluation.value("samples", ""), absl::StrCat(validation.samples()));
+  }
+
+  // Returns the validation of each epoch of an ended job.
+  static std::vector<v1::Evaluation> ValidationsOf(const std::string& job) {
+    std::vector<v1::Evaluation> validations;
+    for (const v1::JobEvent& event : ReadEvents(*daemon_, job)) {
+      if (event.has_epoch()) validations.push_back(event.epoch().validation());
+    }
+    return validations;
   }
 
   SafetensorsContents Model(const std::string& job) {
@@ -389,6 +399,118 @@ TEST_F(ModelUseTest, APausedJobsModelIsItsUntilItTrainsOn) {
   EXPECT_EQ(api.WaitFor(job, v1::JOB_STATE_PAUSED).state(), v1::JOB_STATE_PAUSED);
   EXPECT_EQ(api.Cancel(job).state(), v1::JOB_STATE_CANCELLED);
   ExpectStoppedModel(job);
+}
+
+// Each checkpoint's model can be evaluated, asked and downloaded. Its evaluation is the validation of its
+// epoch.
+TEST_F(ModelUseTest, ACheckpointIsUsedAsAModel) {
+  Api api(*daemon_);
+  for (const int replicas : {1, 2}) {
+    const std::string job =
+        cli_.Train(absl::StrCat(SmallWith("  layers:\n", "  layers:\n  - batch_norm: {}\n"),
+                                "checkpoints: {keep_last: 2}\n"),
+                   {"--set", absl::StrCat("replicas.count=", replicas), "--set", "training.epochs=3", "--set",
+                    "training.weight_average={decay: 0.5}"});
+    const std::vector<int64_t> steps = api.Checkpoints(job);
+    EXPECT_THAT(steps, ElementsAre(24, 16));
+    const std::vector<v1::Evaluation> measured = ValidationsOf(job);
+    ASSERT_THAT(measured, SizeIs(3));
+    EXPECT_NE(measured[2].loss(), measured[1].loss());
+    const std::string sample = scratch_->Write("one.npy", Npy("|u1", "(1, 8, 8)", std::string(64, 'a')));
+    const std::string folder = scratch_->File(absl::StrCat("checkpoints-", replicas));
+    for (size_t i = 0; i < steps.size(); ++i) {
+      const std::string model = absl::StrCat("model-", steps[i], ".safetensors");
+      const nlohmann::json evaluation = Json(cli_.Run({"evaluate", job, "--artifact", model, "-o", "json"}));
+      const v1::Evaluation& validation = measured[measured.size() - 1 - i];
+      EXPECT_EQ(evaluation.value("loss", 0.0), validation.loss()) << model;
+      EXPECT_EQ(evaluation["metrics"].value("accuracy", 0.0), validation.metrics().at("accuracy")) << model;
+      const CliResult predicted = cli_.Run({"predict", job, sample, "--artifact", model});
+      EXPECT_EQ(predicted.exit_code, 0) << predicted;
+      const CliResult fetched = cli_.Run({"download", job, model, "--to", folder});
+      EXPECT_EQ(fetched.exit_code, 0) << fetched;
+    }
+    // The last model is the job's, byte for byte. The other model has its names, and other weights.
+    EXPECT_EQ(ReadFile(folder + "/model-24.safetensors"),
+              ReadFile(daemon_->JobFolder(job) + "/model.safetensors"));
+    const absl::StatusOr<SafetensorsContents> earlier = ReadSafetensors(folder + "/model-16.safetensors");
+    ASSERT_TRUE(earlier.ok()) << earlier.status();
+    const SafetensorsContents last = Model(job);
+    EXPECT_EQ(earlier->metadata, last.metadata);
+    ASSERT_EQ(earlier->tensors.size(), last.tensors.size());
+    for (const auto& [name, tensor] : last.tensors) {
+      ASSERT_NE(earlier->Find(name), nullptr) << name;
+      EXPECT_EQ(earlier->Find(name)->shape(), tensor.shape()) << name;
+      EXPECT_THAT(earlier->Find(name)->data<float>(), Not(ElementsAreArray(tensor.data<float>()))) << name;
+    }
+    ExpectRefused({"evaluate", job, "--artifact", "model-8.safetensors"},
+                  {"no checkpoint of step 8; it has checkpoints of the steps 24, 16"});
+    ExpectRefused({"download", job, "model-8.safetensors", "--to", folder}, {"no checkpoint of step 8"});
+    ExpectRefused(
+        {"validate",
+         scratch_->Write("bad.yaml", absl::StrCat(SmallJobYaml({}), "initial_weights: {artifact: {job: ", job,
+                                                  ", artifact: model-16.safetensors}}\n"))},
+        {"initial_weights.artifact.artifact", "is the model of a checkpoint"});
+
+    const std::string path = daemon_->JobFolder(job) + "/checkpoint-16.safetensors";
+    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(-8, std::ios::end) << std::string(8, '>');
+    file.close();
+    for (const std::vector<std::string>& command : std::vector<std::vector<std::string>>{
+             {"evaluate", job, "--artifact", "model-16.safetensors"},
+             {"predict", job, sample, "--artifact", "model-16.safetensors"},
+             {"download", job, "model-16.safetensors", "--to", folder, "--force"}}) {
+      ExpectRefused(command, {"checkpoint-16.safetensors cannot be used", "was changed"});
+    }
+    EXPECT_EQ(ReadSafetensors(folder + "/model-16.safetensors")->metadata, last.metadata);
+  }
+}
+
+TEST_F(ModelUseTest, ARunningJobsCheckpointIsUsedAsAModel) {
+  Api api(*daemon_);
+  v1::JobSpec spec = LongJob(1'000'000);
+  spec.mutable_checkpoints()->set_every_steps(50);
+  spec.mutable_checkpoints()->set_keep_last(1000);
+  const std::string job = api.Create(spec).name();
+  EXPECT_TRUE(WaitUntil([&] { return !api.Checkpoints(job).empty(); })) << daemon_->Log();
+  ExpectRefused({"evaluate", job}, {"it has none yet", "the model of its newest checkpoint, model-"});
+  const std::string folder = scratch_->File("running");
+  const nlohmann::json evaluation =
+      Json(cli_.Run({"evaluate", job, "--artifact", "model-50.safetensors", "-o", "json"}));
+  const CliResult fetched = cli_.Run({"download", job, "model-50.safetensors", "--to", folder});
+  EXPECT_EQ(fetched.exit_code, 0) << fetched;
+  EXPECT_EQ(api.Get(job).state(), v1::JOB_STATE_RUNNING);
+  EXPECT_EQ(api.Cancel(job).state(), v1::JOB_STATE_CANCELLING);
+  api.WaitFor(job, v1::JOB_STATE_CANCELLED);
+  EXPECT_EQ(Json(cli_.Run({"evaluate", job, "--artifact", "model-50.safetensors", "-o", "json"})),
+            evaluation);
+  const CliResult again =
+      cli_.Run({"download", job, "model-50.safetensors", "--to", scratch_->File("cancelled")});
+  EXPECT_EQ(again.exit_code, 0) << again;
+  EXPECT_EQ(ReadFile(folder + "/model-50.safetensors"),
+            ReadFile(scratch_->File("cancelled/model-50.safetensors")));
+}
+
+TEST_F(ModelUseTest, AFailedJobsCheckpointIsUsedAsAModel) {
+  Api api(*daemon_);
+  // From the second epoch on, the rate is too large.
+  v1::JobSpec spec = SmallJob({.epochs = 3});
+  v1::Schedule& schedule = *spec.mutable_training()->mutable_schedule();
+  schedule.set_unit(v1::SCHEDULE_UNIT_EPOCHS);
+  schedule.mutable_piecewise_constant()->add_boundaries(1);
+  for (const double factor : {1.0, 1e30}) schedule.mutable_piecewise_constant()->add_factors(factor);
+  const std::string job = api.CreateAndAwait(spec, v1::JOB_STATE_FAILED);
+  EXPECT_THAT(api.Get(job).artifacts(), IsEmpty());
+  ExpectRefused({"evaluate", job}, {"ended without a model", "used as model-8.safetensors"});
+  const nlohmann::json evaluation =
+      Json(cli_.Run({"evaluate", job, "--artifact", "model-8.safetensors", "-o", "json"}));
+  EXPECT_EQ(evaluation.value("loss", 0.0), ValidationsOf(job).at(0).loss());
+  const CliResult fetched =
+      cli_.Run({"download", job, "model-8.safetensors", "--to", scratch_->File("failed")});
+  EXPECT_EQ(fetched.exit_code, 0) << fetched;
+  const absl::StatusOr<SafetensorsContents> model =
+      ReadSafetensors(scratch_->File("failed/model-8.safetensors"));
+  ASSERT_TRUE(model.ok()) << model.status();
+  EXPECT_THAT(model->tensors, SizeIs(4));
 }
 
 TEST_F(ModelUseTest, CallsWaitForEachOtherAndEndWithTheirClients) {

@@ -17,12 +17,16 @@ int RunCheckpoints(Session& session, const std::string& reference) {
   return PrintTable(session, (*client)->ListCheckpoints(job->name()),
                     absl::StrCat(JobId(job->name()), " has no checkpoints",
                                  job->spec().checkpoints().off() ? ": they are off" : "", "\n"),
-                    {{"STEP", true}, {"EPOCHS", true}, {"SIZE", true}, {"BEST"}, {"FILE"}},
+                    {{"STEP", true}, {"EPOCHS", true}, {"SIZE", true}, {"BEST"}, {"FILE"}, {"MODEL"}},
                     [&found_best](const v1::Checkpoint& checkpoint) -> std::vector<std::string> {
                       const bool best = checkpoint.best() && !found_best;
                       found_best |= best;
-                      return {FormatCount(checkpoint.step()), FormatCount(checkpoint.epoch()),
-                              FormatBytes(checkpoint.size_bytes()), best ? "yes" : "-", checkpoint.file()};
+                      return {FormatCount(checkpoint.step()),
+                              FormatCount(checkpoint.epoch()),
+                              FormatBytes(checkpoint.size_bytes()),
+                              best ? "yes" : "-",
+                              checkpoint.file(),
+                              absl::StrCat("model-", checkpoint.step(), ".safetensors")};
                     });
 }
 

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
@@ -27,7 +28,9 @@ struct DownloadOptions {
 // Returns the requested artifacts of the job, or all if none was named.
 absl::StatusOr<std::vector<v1::Artifact>> Choose(const v1::Job& job, const std::vector<std::string>& wanted) {
   std::vector<v1::Artifact> chosen(job.artifacts().begin(), job.artifacts().end());
-  if (chosen.empty()) {
+  const bool wants_checkpoints =
+      !wanted.empty() && std::all_of(wanted.begin(), wanted.end(), IsCheckpointModel);
+  if (chosen.empty() && !wants_checkpoints) {
     return absl::NotFoundError(
         absl::StrCat(JobId(job.name()), " is ", ShortEnumName(job.state()), " and has made no files",
                      job.has_end_time() ? "" : " yet; `tandem watch` shows when it ends"));
@@ -37,6 +40,10 @@ absl::StatusOr<std::vector<v1::Artifact>> Choose(const v1::Job& job, const std::
   for (const v1::Artifact& artifact : job.artifacts()) names.push_back(artifact.name());
   chosen.clear();
   for (const std::string& name : wanted) {
+    if (IsCheckpointModel(name)) {
+      chosen.emplace_back().set_name(name);
+      continue;
+    }
     const auto found = std::find(names.begin(), names.end(), name);
     if (found == names.end()) {
       return absl::NotFoundError(
@@ -55,16 +62,16 @@ class DownloadLine {
         artifact_(artifact),
         shown_(session.terminal().Interactive() && !session.structured()) {}
 
-  void Update(int64_t bytes) {
+  void Update(int64_t bytes, int64_t size) {
     const absl::Time now = session_.terminal().Now();
     if (!shown_ || now - drawn_ < absl::Milliseconds(100)) return;
     drawn_ = now;
-    const double share = artifact_.size_bytes() > 0 ? static_cast<double>(bytes) / artifact_.size_bytes() : 1;
+    const double share = size > 0 ? static_cast<double>(bytes) / size : 1;
     session_.terminal().Out(absl::StrCat(
         "\r",
         Truncate(absl::StrCat(artifact_.name(), "  ",
                               ProgressBar(share, 20, session_.terminal().Unicode(), session_.style()), "  ",
-                              FormatBytes(bytes), " of ", FormatBytes(artifact_.size_bytes())),
+                              FormatBytes(bytes), " of ", FormatBytes(size)),
                  session_.terminal().Width() - 1),
         "\x1b[K"));
   }
@@ -92,7 +99,7 @@ int RunDownload(Session& session, const DownloadOptions& options) {
     session.terminal().Out(absl::StrCat(*path, "\n"));
     return kSucceeded;
   }
-  const absl::StatusOr<std::vector<v1::Artifact>> artifacts = Choose(*job, options.artifacts);
+  absl::StatusOr<std::vector<v1::Artifact>> artifacts = Choose(*job, options.artifacts);
   if (!artifacts.ok()) return session.Fail(artifacts.status());
   const absl::StatusOr<std::string> folder = options.folder.empty() ? FolderNameOf(*job) : options.folder;
   if (!folder.ok()) return session.Fail(folder.status());
@@ -115,16 +122,16 @@ int RunDownload(Session& session, const DownloadOptions& options) {
     }
   }
   for (size_t i = 0; i < targets.size(); ++i) {
-    const v1::Artifact& artifact = (*artifacts)[i];
+    v1::Artifact& artifact = (*artifacts)[i];
     const auto& [path, there] = targets[i];
     int64_t size = artifact.size_bytes();
     if (!there) {
       DownloadLine line(session, artifact);
       StreamNotes observer(session.terminal());
       const absl::Status status =
-          DownloadArtifact(**client, job->name(), artifact, path, observer, [&](int64_t bytes) {
+          DownloadArtifact(**client, job->name(), artifact, path, observer, [&](int64_t bytes, int64_t all) {
             size = bytes;
-            line.Update(bytes);
+            line.Update(bytes, all);
           });
       line.Erase();
       if (absl::IsCancelled(status) && session.terminal().Interrupted()) return kDetached;
@@ -133,6 +140,7 @@ int RunDownload(Session& session, const DownloadOptions& options) {
         return IsLocalFileError(status) ? kOutputLost : code;
       }
     }
+    artifact.set_size_bytes(size);
     if (!session.structured()) {
       session.terminal().Out(
           absl::StrCat(path, "  ", FormatBytes(size), there ? "  already there" : "", "\n"));
@@ -148,7 +156,9 @@ void AddDownload(Command app, Session& session, int& exit_code) {
   auto options = std::make_shared<DownloadOptions>();
   const Command command = app.AddCommand("download", "Fetch the trained model and the other files of a job");
   command.AddOption("JOB", options->job, "The job's id, or the beginning of it").Required();
-  const Option artifacts = command.AddOption("ARTIFACT", options->artifacts, "The files (default: all)");
+  const Option artifacts =
+      command.AddOption("ARTIFACT", options->artifacts,
+                        "The files (default: all); model-STEP.safetensors: the model of a checkpoint");
   const Option folder =
       command.AddOption("--to", options->folder, "The folder to write to (default: the job's id)")
           .ValueName("DIR");

@@ -168,7 +168,9 @@ void AddEvaluate(Command app, Session& session, int& exit_code) {
                  "Metrics besides the loss (default: the job's metrics); may be given several times")
       .ValueName("METRIC")
       .OneValueEach();
-  command.AddOption("--artifact", options->artifact, "The job's model (default: model.safetensors)")
+  command
+      .AddOption("--artifact", options->artifact,
+                 "The job's model (default: model.safetensors); model-STEP.safetensors: that of a checkpoint")
       .ValueName("NAME");
   command
       .AddOption("--batch-size", options->batch_size,

@@ -225,7 +225,9 @@ void AddPredict(Command app, Session& session, int& exit_code) {
       .ValueName("N")
       .Range(0, 1000);
   command.AddFlag("--outputs", options->outputs, "Also show the network's whole output");
-  command.AddOption("--artifact", options->artifact, "The job's model (default: model.safetensors)")
+  command
+      .AddOption("--artifact", options->artifact,
+                 "The job's model (default: model.safetensors); model-STEP.safetensors: that of a checkpoint")
       .ValueName("NAME");
   command.Action([options, &session, &exit_code] { exit_code = RunPredict(session, *options); });
 }

@@ -10,18 +10,22 @@ stream has a thread of its own.
 import asyncio
 import pathlib
 from concurrent import futures
-from typing import Any, AsyncIterator, Awaitable, Dict, Iterator, List, Mapping, Optional, TypeVar, Union
+from typing import Any, AsyncIterator, Awaitable, Dict, Iterable, Iterator, List, Mapping, Optional, TypeVar, Union
 
 import grpc.aio  # type: ignore[import]
 import numpy
 
 import tandem.client
 import tandem.job
+import tandem.sweep
 from tandem.calls import AsyncCalls
-from tandem.client import JobLike
+from tandem.client import JobLike, SweepLike
+from tandem.errors import NotFound
+from tandem.evaluation import Evaluation
 from tandem.events import Epoch, Event
-from tandem.job import Classes
-from tandem.v1 import daemon_service_pb2, dataset_pb2, device_pb2, job_pb2
+from tandem.job import Classes, DatasetLike
+from tandem.sweep import SweepResult
+from tandem.v1 import daemon_service_pb2, dataset_pb2, device_pb2, event_pb2, job_pb2, sweep_pb2
 
 Item = TypeVar("Item")
 
@@ -76,6 +80,12 @@ class Job:
     async def cancel(self) -> None:
         await asyncio.to_thread(self._job.cancel)
 
+    async def checkpoints(self) -> List[event_pb2.Checkpoint]:
+        return await asyncio.to_thread(self._job.checkpoints)
+
+    async def fork(self, job: Optional[JobLike] = None, set: Optional[Mapping[str, Any]] = None, *, step: Optional[int] = None) -> "Job":
+        return Job(await asyncio.to_thread(self._job.fork, job, set, step=step))
+
     async def delete(self) -> None:
         await asyncio.to_thread(self._job.delete)
 
@@ -88,11 +98,16 @@ class Job:
     async def model(self, artifact: str = tandem.job.MODEL) -> "Dict[str, numpy.ndarray[Any, Any]]":
         return await asyncio.to_thread(self._job.model, artifact)
 
-    async def predict(self, samples: Any) -> "numpy.ndarray[Any, Any]":
-        return await asyncio.to_thread(self._job.predict, samples)
+    async def evaluate(self, dataset: Optional[DatasetLike] = None, *, artifact: str = tandem.job.MODEL, split: str = "",
+                       metrics: Iterable[str] = (), batch_size: int = 0) -> Evaluation:
+        return await asyncio.to_thread(self._job.evaluate, dataset, artifact=artifact, split=split, metrics=metrics,
+                                       batch_size=batch_size)
 
-    async def classify(self, samples: Any, top_k: int = 1) -> Classes:
-        return await asyncio.to_thread(self._job.classify, samples, top_k)
+    async def predict(self, samples: Any, artifact: str = tandem.job.MODEL) -> "numpy.ndarray[Any, Any]":
+        return await asyncio.to_thread(self._job.predict, samples, artifact)
+
+    async def classify(self, samples: Any, top_k: int = 1, artifact: str = tandem.job.MODEL) -> Classes:
+        return await asyncio.to_thread(self._job.classify, samples, top_k, artifact)
 
     async def epochs(self) -> List[Epoch]:
         return await asyncio.to_thread(self._job.epochs)
@@ -102,6 +117,50 @@ class Job:
 
     async def columns(self) -> tandem.job.History:
         return await asyncio.to_thread(self._job.columns)
+
+
+class Sweep:
+    """As tandem.Sweep."""
+
+    def __init__(self, sweep: tandem.sweep.Sweep) -> None:
+        self._sweep = sweep
+        self.name = sweep.name
+
+    async def get(self) -> sweep_pb2.Sweep:
+        return await asyncio.to_thread(self._sweep.get)
+
+    @property
+    def state(self) -> Awaitable[str]:
+        return asyncio.to_thread(lambda: self._sweep.state)
+
+    async def jobs(self) -> List[Job]:
+        return [Job(job) for job in await asyncio.to_thread(self._sweep.jobs)]
+
+    async def results(self) -> "List[SweepResult[Job]]":
+        return [_result(one) for one in await asyncio.to_thread(self._sweep.results)]
+
+    async def best(self) -> "Optional[SweepResult[Job]]":
+        best = await asyncio.to_thread(self._sweep.best)
+        return None if best is None else _result(best)
+
+    async def wait(self) -> sweep_pb2.Sweep:
+        for job in await self.jobs():
+            try:
+                async for _ in job.events((await job.get()).last_sequence):
+                    pass
+            except NotFound:
+                continue
+        return tandem.sweep.ended(await self.get())
+
+    async def cancel(self) -> None:
+        await asyncio.to_thread(self._sweep.cancel)
+
+    async def delete(self) -> None:
+        await asyncio.to_thread(self._sweep.delete)
+
+
+def _result(one: "SweepResult[tandem.job.Job]") -> "SweepResult[Job]":
+    return SweepResult(Job(one.job), one.values, one.state, one.message, one.epochs, one.value, one.artifact)
 
 
 class Datasets:
@@ -168,6 +227,19 @@ class Client:
     async def jobs(self) -> AsyncIterator[Job]:
         async for job in _each(self._client.jobs()):
             yield Job(job)
+
+    async def parse_sweep(self, sweep: SweepLike, set: Optional[Mapping[str, Any]] = None) -> sweep_pb2.Sweep:
+        return await asyncio.to_thread(self._client.parse_sweep, sweep, set)
+
+    async def submit_sweep(self, sweep: SweepLike, set: Optional[Mapping[str, Any]] = None) -> Sweep:
+        return Sweep(await asyncio.to_thread(self._client.submit_sweep, sweep, set))
+
+    async def sweep(self, name: str) -> Sweep:
+        return Sweep(await asyncio.to_thread(self._client.sweep, name))
+
+    async def sweeps(self) -> AsyncIterator[Sweep]:
+        async for sweep in _each(self._client.sweeps()):
+            yield Sweep(sweep)
 
     async def daemon(self) -> daemon_service_pb2.Daemon:
         return await asyncio.to_thread(self._client.daemon)

@@ -5,18 +5,24 @@ import json
 import os
 import pathlib
 import uuid
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Union
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Union
 
 import grpc  # type: ignore[import]
+from google.protobuf import json_format
+from google.protobuf.message import Message
 
 from tandem.calls import Calls
 from tandem.connection import Connection, Options, Patience
 from tandem.errors import FieldViolation, InvalidRequest, JobFileError, Unavailable, from_rpc
 from tandem.job import Bar, Job
-from tandem.v1 import daemon_service_pb2, dataset_pb2, dataset_service_pb2, device_pb2, job_pb2, job_service_pb2
+from tandem.sweep import Sweep
+from tandem.v1 import (daemon_service_pb2, dataset_pb2, dataset_service_pb2, device_pb2, job_pb2, job_service_pb2, sweep_pb2,
+                       sweep_service_pb2)
 
 # A job file's path, a job as a dict in the form of job files, or a message.
 JobLike = Union[str, "os.PathLike[str]", Mapping[str, Any], job_pb2.JobSpec]
+# A sweep file's path, a sweep as a dict in the form of sweep files, or a message. The dict's "base" may be any JobLike.
+SweepLike = Union[str, "os.PathLike[str]", Mapping[str, Any], sweep_pb2.Sweep]
 PIECE = 1 << 18
 _ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2", ".tbz2", ".tbz", ".tar.zst", ".tzst")
 
@@ -60,31 +66,28 @@ class Client:
 
         Raises JobFileError with the place of each problem.
         """
-        changes = dict(set or {})
-        if isinstance(job, job_pb2.JobSpec):
-            if changes:
-                raise InvalidRequest("cannot set fields of a message by paths; set them in the message", "INVALID_ARGUMENT")
+        if isinstance(job, job_pb2.JobSpec) and not set:
             return job
-        if isinstance(job, Mapping):
-            name, text = "the job", json.dumps(job)
-        else:
-            name = os.fspath(job)
-            try:
-                text = pathlib.Path(name).read_text("utf-8")
-            except (OSError, UnicodeDecodeError) as error:
-                raise JobFileError(f"cannot read {name}: {error}", "INVALID_ARGUMENT") from error
+        text, changes = _Text(job, "the job"), dict(set or {})
         parsed = self.connection.call(self.calls.jobs.parse_job, job_service_pb2.ParseJobRequest(
-            text=text, overrides=[f"{path}={json.dumps(value)}" for path, value in changes.items()]))
-        if not parsed.problems:
-            return parsed.spec
-        paths = {f"overrides[{i}]": path for i, path in enumerate(changes)}
-        violations = [FieldViolation(paths.get(one.field, one.field), one.description, one.line, one.column)
-                      for one in parsed.problems]
-        is_file = not isinstance(job, Mapping)
-        lines = [(f"{name}:{one.line}:{one.column}: " if is_file and one.line else f"{name}: ") +
-                 (f"{one.field}: " if one.field and not one.description.startswith(one.field) else "") + one.description
-                 for one in violations]
-        raise JobFileError("\n".join(lines), "INVALID_ARGUMENT", violations=violations)
+            text=text.content, overrides=_overrides(changes)))
+        text.check(parsed.problems, changes)
+        return parsed.spec
+
+    def parse_sweep(self, sweep: SweepLike, set: Optional[Mapping[str, Any]] = None) -> sweep_pb2.Sweep:
+        """Reads a sweep file or a dict in its form. `set` changes fields of the base, as in `parse`.
+
+        Raises JobFileError with the place of each problem.
+        """
+        if isinstance(sweep, sweep_pb2.Sweep) and not set:
+            return sweep
+        if isinstance(sweep, Mapping) and "base" in sweep and not isinstance(sweep["base"], Mapping):
+            sweep = {**sweep, "base": _dict(self.parse(sweep["base"]))}
+        text, changes = _Text(sweep, "the sweep"), dict(set or {})
+        parsed = self.connection.call(self.calls.sweeps.parse_sweep, sweep_service_pb2.ParseSweepRequest(
+            text=text.content, overrides=_overrides(changes)))
+        text.check(parsed.problems, changes)
+        return parsed.sweep
 
     def submit(self, job: JobLike, set: Optional[Mapping[str, Any]] = None, *, request_id: str = "") -> Job:
         """Submits a job, durably, and returns it. Waits while the daemon fetches its data.
@@ -113,6 +116,25 @@ class Client:
         """All jobs, the newest first."""
         for page in self.connection.pages(self.calls.jobs.list_jobs, job_service_pb2.ListJobsRequest(page_size=100)):
             yield from (Job(self, job.name) for job in page.jobs)
+
+    def submit_sweep(self, sweep: SweepLike, set: Optional[Mapping[str, Any]] = None) -> Sweep:
+        """Submits all jobs of a sweep, durably, and returns the sweep. Waits while the daemon fetches data.
+
+        Raises JobFileError or InvalidRequest, which have all fields that are wrong. Then there is no job.
+        """
+        request = sweep_service_pb2.CreateSweepRequest(sweep=self.parse_sweep(sweep, set), request_id=uuid.uuid4().hex)
+        return Sweep(self, self.connection.call(self.calls.sweeps.create_sweep, request).name)
+
+    def sweep(self, name: str) -> Sweep:
+        """The sweep with this id. NotFound if there is none."""
+        sweep = Sweep(self, name if name.startswith("sweeps/") else f"sweeps/{name}")
+        sweep.get()
+        return sweep
+
+    def sweeps(self) -> Iterator[Sweep]:
+        """All sweeps, the newest first."""
+        for page in self.connection.pages(self.calls.sweeps.list_sweeps, sweep_service_pb2.ListSweepsRequest(page_size=100)):
+            yield from (Sweep(self, sweep.name) for sweep in page.sweeps)
 
     def daemon(self) -> daemon_service_pb2.Daemon:
         """What the daemon is: its version, its folders."""
@@ -198,6 +220,40 @@ class Datasets:
                 if failure.code == "ABORTED" and not failure.reason:
                     failure.code = "UNAVAILABLE"
                 patience.wait(failure)
+
+
+class _Text:
+    """The text of a file, dict or message."""
+
+    def __init__(self, source: Union[str, "os.PathLike[str]", Mapping[str, Any], Message], name: str) -> None:
+        self._is_file = not isinstance(source, (Mapping, Message))
+        if isinstance(source, (Mapping, Message)):
+            self._name, self.content = name, json.dumps(_dict(source) if isinstance(source, Message) else source)
+            return
+        self._name = os.fspath(source)
+        try:
+            self.content = pathlib.Path(self._name).read_text("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise JobFileError(f"cannot read {self._name}: {error}", "INVALID_ARGUMENT") from error
+
+    def check(self, problems: Iterable[job_service_pb2.JobTextProblem], changes: Mapping[str, Any]) -> None:
+        """Raises JobFileError if there are problems with the text or with the changes to it."""
+        paths = {f"overrides[{i}]": path for i, path in enumerate(changes)}
+        violations = [FieldViolation(paths.get(one.field, one.field), one.description, one.line, one.column) for one in problems]
+        lines = [(f"{self._name}:{one.line}:{one.column}: " if self._is_file and one.line else f"{self._name}: ") +
+                 (f"{one.field}: " if one.field and not one.description.startswith(one.field) else "") + one.description
+                 for one in violations]
+        if violations:
+            raise JobFileError("\n".join(lines), "INVALID_ARGUMENT", violations=violations)
+
+
+def _dict(message: Message) -> Dict[str, Any]:
+    """A message in the form of job files."""
+    return json_format.MessageToDict(message, preserving_proto_field_name=True)
+
+
+def _overrides(changes: Mapping[str, Any]) -> List[str]:
+    return [f"{path}={json.dumps(value)}" for path, value in changes.items()]
 
 
 def _plan(path: pathlib.Path, validation: Optional[pathlib.Path], spec: Dict[str, Any]) -> "tuple[Dict[str, pathlib.Path], Dict[str, Any]]":

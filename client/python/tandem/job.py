@@ -5,7 +5,8 @@ import hashlib
 import io
 import pathlib
 import sys
-from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional, Union
+import uuid
+from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Mapping, Optional, Union
 
 import grpc  # type: ignore[import]
 import numpy
@@ -13,11 +14,15 @@ import numpy
 from tandem import safetensors
 from tandem.connection import Patience
 from tandem.errors import InvalidRequest, JobFailed, NotFound, TandemError, from_rpc
-from tandem.events import Epoch, EventStream, epoch_of
-from tandem.v1 import event_pb2, job_pb2, job_service_pb2, model_service_pb2, prediction_pb2
+from tandem.evaluation import Evaluation
+from tandem.events import Epoch, EventStream, epoch_of, measures
+from tandem.v1 import dataset_pb2, event_pb2, job_pb2, job_service_pb2, metric_pb2, model_service_pb2, prediction_pb2
 
 if TYPE_CHECKING:
-    from tandem.client import Client
+    from tandem.client import Client, JobLike
+
+# The name of a data set of the daemon, a dict in the form of a job file's `dataset`, or a message.
+DatasetLike = Union[str, Mapping[str, Any], dataset_pb2.DatasetSpec]
 
 MODEL = "model.safetensors"
 # A prediction or a file may take as long as the daemon allows.
@@ -106,6 +111,23 @@ class Job:
         """Stops the job for good; its checkpoints and its model stay."""
         self._client.connection.call(self._client.calls.jobs.cancel_job, job_service_pb2.CancelJobRequest(name=self.name))
 
+    def checkpoints(self) -> List[event_pb2.Checkpoint]:
+        """The checkpoints that the daemon keeps, the newest first. "model-<step>.safetensors" names the model of each."""
+        return [one for page in self._client.connection.pages(self._client.calls.jobs.list_checkpoints,
+                                                              job_service_pb2.ListCheckpointsRequest(job=self.name))
+                for one in page.checkpoints]
+
+    def fork(self, job: "Optional[JobLike]" = None, set: Optional[Mapping[str, Any]] = None, *, step: Optional[int] = None) -> "Job":
+        """Submits a job that goes on from a checkpoint of this job, and returns it. This job does not change.
+
+        `step` names the checkpoint, by default the newest. The new job is `job`, by default this job, with the changes of `set`:
+        {"training.epochs": 25}. Its network and its optimizer must be the checkpoint's.
+        """
+        request = job_service_pb2.ForkJobRequest(name=self.name, step=step, request_id=uuid.uuid4().hex)
+        if job is not None or set:
+            request.spec.CopyFrom(self._client.parse(self.get().spec if job is None else job, set))
+        return Job(self._client, self._client.connection.call(self._client.calls.jobs.fork_job, request).name)
+
     def delete(self) -> None:
         """Removes the job and its files. InvalidRequest if the job has not ended."""
         self._client.connection.call(self._client.calls.jobs.delete_job, job_service_pb2.DeleteJobRequest(name=self.name))
@@ -146,26 +168,51 @@ class Job:
         return path
 
     def model(self, artifact: str = MODEL) -> "Dict[str, numpy.ndarray[Any, Any]]":
-        """The trained weights by their names. NotFound if there is no model yet."""
+        """The trained weights by their names. NotFound if there is no model yet.
+
+        "model-<step>.safetensors" is the model of a checkpoint, also while the job runs.
+        """
         return safetensors.read(self.read(artifact))[0]
 
-    def predict(self, samples: Any) -> "numpy.ndarray[Any, Any]":
+    def evaluate(self, dataset: Optional[DatasetLike] = None, *, artifact: str = MODEL, split: str = "",
+                 metrics: Iterable[str] = (), batch_size: int = 0) -> Evaluation:
+        """The loss and the metrics of the job's model over a data set, by default over the job's own validation samples.
+
+        `artifact` is the model, as for `model`. `split` is "training" or "validation". `metrics` are named as in a job file, by default
+        the job's: ["accuracy", "confusion_matrix"].
+        """
+        request = model_service_pb2.EvaluateRequest(name=self.name, artifact=artifact, batch_size=batch_size)
+        if isinstance(dataset, dataset_pb2.DatasetSpec):
+            request.dataset.CopyFrom(dataset)
+        elif dataset is not None:
+            request.dataset.CopyFrom(self._client.parse({"dataset": {"name": dataset} if isinstance(dataset, str) else dataset}).dataset)
+        if split:
+            request.split = _enum(model_service_pb2.DatasetSplit, "DATASET_SPLIT_", "split", split)
+        request.metrics.extend(_enum(metric_pb2.Metric, "METRIC_", "metrics", name) for name in metrics)
+        responses = self._client.connection.call(
+            lambda request, timeout: list(self._client.calls.models.evaluate(request, timeout=LONG)), request)
+        evaluation = responses[-1].evaluation
+        return Evaluation(measures(evaluation), evaluation.samples, evaluation.classification,
+                          [notice for response in responses for notice in response.notices])
+
+    def predict(self, samples: Any, artifact: str = MODEL) -> "numpy.ndarray[Any, Any]":
         """The network's outputs for samples, which are prepared as the job's own were: for classifiers the logits.
 
         `samples` has the shape and type of the job's samples, with one dimension more for many. So has what comes back.
+        `artifact` is the model, as for `model`.
         """
-        predictions, many = self._ask(samples, top_k=0, outputs=True)
+        predictions, many = self._ask(samples, artifact, top_k=0, outputs=True)
         outputs = numpy.array([numpy.array(one.outputs, "float32").reshape(tuple(one.output_shape)) for one in predictions])
         return outputs if many else outputs[0]
 
-    def classify(self, samples: Any, top_k: int = 1) -> Classes:
+    def classify(self, samples: Any, top_k: int = 1, artifact: str = MODEL) -> Classes:
         """The likeliest classes of samples, as `predict` takes them."""
-        predictions, _ = self._ask(samples, top_k=top_k, outputs=False)
+        predictions, _ = self._ask(samples, artifact, top_k=top_k, outputs=False)
         return Classes(numpy.array([[one.index for one in each.classes] for each in predictions]),
                        numpy.array([[one.probability for one in each.classes] for each in predictions]),
                        [[one.name for one in each.classes] for each in predictions])
 
-    def _ask(self, samples: Any, top_k: int, outputs: bool) -> "tuple[List[prediction_pb2.Prediction], bool]":
+    def _ask(self, samples: Any, artifact: str, top_k: int, outputs: bool) -> "tuple[List[prediction_pb2.Prediction], bool]":
         array = numpy.asarray(samples)
         dimensions = len(self.get().spec.model.input.shape) or array.ndim - 1
         many = array.ndim != dimensions
@@ -182,7 +229,7 @@ class Job:
             file = io.BytesIO()
             numpy.save(file, numpy.ascontiguousarray(array[begin:begin + each]))
             request = model_service_pb2.PredictRequest(
-                name=self.name, top_k=top_k, outputs=outputs, inputs=[prediction_pb2.PredictInput(npy=file.getvalue())])
+                name=self.name, artifact=artifact, top_k=top_k, outputs=outputs, inputs=[prediction_pb2.PredictInput(npy=file.getvalue())])
             predictions += self._client.connection.call(
                 lambda request, timeout: [one for response in self._client.calls.models.predict(request, timeout=LONG)
                                           for one in response.predictions], request)
@@ -276,6 +323,14 @@ class Bar:
         if self._width:
             print("\r" + " " * self._width + "\r", end="", file=sys.stderr, flush=True)
             self._width = 0
+
+
+def _enum(values: Any, prefix: str, field: str, name: str) -> Any:
+    """The value of an enum with a short name, such as "top_k" of METRIC_TOP_K."""
+    names = [each[len(prefix):].lower() for each, number in values.items() if number]
+    if name not in names:
+        raise InvalidRequest(f"{field}: is {name!r}; give {', '.join(names)}", "INVALID_ARGUMENT")
+    return values.Value(prefix + name.upper())
 
 
 def state_name(state: int) -> str:

@@ -60,6 +60,8 @@ def request_of(request, method, fields, names):
     if method == "ParseJob":
         # A network of the largest size that is read.
         text.append('text: "model: {layers: [' + "{dense: {units: 1}}, " * 15_000 + ']}"')
+    if method == "ParseSweep":
+        text.append('text: "base: {model: {layers: [' + "{dense: {units: 1}}, " * 15_000 + ']}}"')
     if method == "CreateJob":
         text.append("spec {" + SMALL + "}")
     if method == "ForkJob":

@@ -275,6 +275,119 @@ def check_errors(client: tandem.Client) -> None:
             assert error.mend or kind is tandem.NotFound, error
 
 
+def check_evaluate(job: tandem.Job) -> None:
+    """An evaluation over the job's own samples is the job's last validation."""
+    evaluation = job.evaluate()
+    validation = list(job.follow())[-1].validation
+    assert evaluation.measures == validation and evaluation.samples == 64, (evaluation, validation)
+    assert evaluation.confusion is None and evaluation.notices == []
+    other = {"synthetic": {"shape": [1, 8, 8], "classes": 4, "train_samples": 40, "validation_samples": 8}}
+    counted = job.evaluate(other, split="training", metrics=["accuracy", "confusion_matrix"], batch_size=7)
+    assert counted.samples == 40 and counted.confusion.shape == (4, 4) and counted.confusion.sum() == 40, counted
+    assert not abs(counted.confusion.trace() / 40 - counted.measures["accuracy"]) > 1e-9, counted
+    for options, named in (({"metrics": ["speed"]}, "metrics: is 'speed'; give accuracy, top_k"),
+                           ({"split": "test"}, "split: is 'test'; give training, validation"),
+                           ({"dataset": {"synthetik": {}}}, "did you mean `synthetic`?"),
+                           ({"artifact": "none"}, "'none'")):
+        try:
+            job.evaluate(**options)
+            raise SystemExit(f"evaluated with {options}")
+        except (tandem.InvalidRequest, tandem.NotFound) as error:
+            assert named in str(error), error
+
+
+def check_checkpoints(job: tandem.Job) -> None:
+    """The model of the last checkpoint is the job's model. A job that goes on from a checkpoint begins there."""
+    checkpoints = job.checkpoints()
+    assert [one.step for one in checkpoints] == [80 * 8], checkpoints
+    name = f"model-{checkpoints[0].step}.safetensors"
+    assert job.read(name) == job.read() and job.download(SCRATCH, name).read_bytes() == job.read()
+    samples = numpy.zeros((3, 1, 8, 8), "uint8")
+    assert numpy.array_equal(job.predict(samples, artifact=name), job.predict(samples))
+    assert numpy.array_equal(job.classify(samples, artifact=name).labels, job.classify(samples).labels)
+    assert job.evaluate(artifact=name).measures == job.evaluate().measures
+    for use in (job.read, lambda artifact: job.evaluate(artifact=artifact)):
+        try:
+            use("model-5.safetensors")
+            raise SystemExit("a checkpoint that was removed has a model")
+        except tandem.NotFound as error:
+            assert error.reason == "CHECKPOINT_NOT_FOUND" and "the steps 640" in error.message, error
+    fork = job.fork(set={"training.epochs": 82}, step=640)
+    assert [epoch.number for epoch in fork.follow()] == [81, 82]
+    told = fork.get()
+    assert (told.forked_from.job, told.forked_from.step, told.spec.training.epochs) == (job.name, 640, 82), told
+    changed = job.get().spec
+    changed.training.epochs = 81
+    assert job.fork(changed).wait().summary.epochs == 81
+    try:
+        job.fork()
+        raise SystemExit("a job without a step was accepted")
+    except tandem.InvalidRequest as error:
+        assert error.reason == "NOTHING_TO_TRAIN", error
+
+
+SWEEP = {
+    "grid": [{"field": "training.epochs", "values": [1, 2]},
+             {"field": "model.layers[0].dense.activation", "values": ["tanh", "relu"]}],
+    "max_running": 1,
+}
+
+
+def check_sweeps(client: tandem.Client) -> None:
+    """A sweep comes from a dict or a file. Its best job is the one with the largest accuracy."""
+    sweep = client.submit_sweep({"base": SCRATCH / "job.yaml", **SWEEP}, set={"training.seed": 7})
+    ended = sweep.wait()
+    assert sweep.state == "succeeded" and ended.jobs == 4 and ended.base.training.seed == 7, ended
+    results = sweep.results()
+    assert [result.values for result in results] == [
+        {"training.epochs": epochs, "model.layers[0].dense.activation": f"ACTIVATION_{name}"} for epochs in (1, 2) for name in ("TANH", "RELU")]
+    assert [(result.state, result.epochs, result.artifact) for result in results] == [
+        ("succeeded", epochs, "model.safetensors") for epochs in (1, 1, 2, 2)], results
+    assert [result.value for result in results] == [list(result.job.follow())[-1].validation["accuracy"] for result in results]
+    best = sweep.best()
+    assert best.value == max(result.value for result in results), best
+    assert best.job.name in [result.job.name for result in results if result.value == best.value], best
+    assert [job.name for job in sweep.jobs()] == [result.job.name for result in results]
+    assert sweep.name in [one.name for one in client.sweeps()]
+    assert client.sweep(sweep.name.partition("/")[2]).get().display_name == ended.display_name
+    sweep.delete()
+    for gone in (sweep.get, results[0].job.get):
+        try:
+            gone()
+            raise SystemExit("the sweep was not deleted")
+        except tandem.NotFound:
+            pass
+
+    path = SCRATCH / "sweep.yaml"
+    path.write_text("random: {samples: 2, fields: [{field: training.epochs, integer: {min: 90000, max: 100000}}]}\nbase:\n" +
+                    "".join(f"  {line}\n" for line in SPEC.splitlines()))
+    sweep = client.submit_sweep(path)
+    assert sweep.state == "active" and client.parse_sweep(path).random.samples == 2
+    assert client.parse_sweep(client.parse_sweep(path), set={"training.epochs": 4}).base.training.epochs == 4
+    sweep.cancel()
+    sweep.wait()
+    assert sweep.state == "cancelled" and {result.state for result in sweep.results()} == {"cancelled"}
+    path.write_text(path.read_text().replace("epochs: 3", "epocs: 3"))
+    for wrong, place in ((path, f"{path}:"), ({**SWEEP, "base": SCRATCH / "none.yaml"}, "cannot read"),
+                         ({"base": SCRATCH / "job.yaml", "grid": [{"field": "training.epochs", "values": ["many"]}]}, "grid[0].values[0]")):
+        try:
+            client.parse_sweep(wrong)
+            raise SystemExit(f"{wrong} was read")
+        except tandem.JobFileError as error:
+            assert place in str(error), error
+    try:
+        client.submit_sweep({"base": SCRATCH / "job.yaml", "grid": [{"field": "training.epochs", "values": [-1]}]})
+        raise SystemExit("a wrong job was accepted")
+    except tandem.InvalidRequest as error:
+        assert error.violations[0].field == "sweep.base.training.epochs", error.violations
+    failing = client.submit_sweep({"base": SCRATCH / "job.yaml", "grid": [{"field": "training.optimizer.sgd.learning_rate", "values": [1e30]}]})
+    try:
+        failing.wait()
+        raise SystemExit("a sweep without a success ended well")
+    except tandem.JobFailed as error:
+        assert failing.name in error.message, error
+
+
 def check_partitions(client: tandem.Client) -> None:
     """Partitions come from the daemon's cluster. A cluster that does not answer is an error."""
     assert client.devices() and client.partitions() == [], client.partitions()
@@ -403,7 +516,8 @@ def check_every_method(client: tandem.Client) -> None:
 
 def check_names_of_asyncio() -> None:
     """The asyncio client has every name of the blocking client. A plot needs no waiting: its columns do."""
-    for blocking, awaited in ((tandem.Client, tandem.aio.Client), (tandem.Job, tandem.aio.Job), (tandem.Datasets, tandem.aio.Datasets)):
+    for blocking, awaited in ((tandem.Client, tandem.aio.Client), (tandem.Job, tandem.aio.Job), (tandem.Datasets, tandem.aio.Datasets),
+                              (tandem.Sweep, tandem.aio.Sweep)):
         missing = {name for name in dir(blocking) if not name.startswith("_") and not hasattr(awaited, name)} - {"plot"}
         assert not missing, (awaited, missing)
 
@@ -424,6 +538,18 @@ async def check_asyncio(name: str) -> None:
         assert sorted(await job.model()) == sorted(await (await client.job(name)).model())
         told = await client.calls.jobs.get_job(job_service_pb2.GetJobRequest(name=name))
         assert told.name == name
+        assert (await job.evaluate(metrics=["accuracy"])).samples == 64
+        step = (await job.checkpoints())[0].step
+        assert numpy.array_equal(await job.predict(numpy.zeros((1, 8, 8), "uint8"), artifact=f"model-{step}.safetensors"),
+                                 await job.predict(numpy.zeros((1, 8, 8), "uint8")))
+        assert [epoch.number async for epoch in (await job.fork(set={"training.epochs": 4})).follow()] == [4]
+        sweep = await client.submit_sweep({"base": SCRATCH / "job.yaml", **SWEEP})
+        assert (await sweep.wait()).jobs == 4 and await sweep.state == "succeeded"
+        assert (await sweep.best()).job.name in [one.name for one in await sweep.jobs()]
+        assert len(await (await sweep.results())[3].job.epochs()) == 2
+        assert sweep.name in [one.name async for one in client.sweeps()]
+        assert (await client.sweep(sweep.name)).name == sweep.name
+        assert len((await client.parse_sweep({"base": SCRATCH / "job.yaml", **SWEEP})).grid) == 2
         # Leaving a stream early ends its call.
         waiting = await client.submit(SCRATCH / "job.yaml", set={"training.epochs": 100000})
         async for _ in waiting.follow():
@@ -447,6 +573,9 @@ with tandem.connect() as the_client:
     check_history(the_job)
     check_plot(the_job)
     check_errors(the_client)
+    check_evaluate(the_job)
+    check_checkpoints(the_job)
+    check_sweeps(the_client)
     check_partitions(the_client)
     check_datasets(the_client)
     check_every_method(the_client)
