@@ -16,11 +16,11 @@
 namespace tandem::rpc {
 namespace {
 
-constexpr size_t kLargeText = 64 << 10;
+constexpr size_t kLargeSweep = 64 << 10;
 // A conversion of a value takes as long as the copy of so many bytes of a spec.
 constexpr size_t kValueBytes = 4 << 10;
 
-absl::StatusOr<v1::ParseSweepResponse> Parse(const v1::ParseSweepRequest& request) {
+absl::StatusOr<v1::ParseSweepResponse> ParseText(const v1::ParseSweepRequest& request) {
   v1::ParseSweepResponse response;
   v1::Sweep* const sweep = response.mutable_sweep();
   TextProblems* const problems = response.mutable_problems();
@@ -56,9 +56,9 @@ void ParseSweep(const Caller& caller, const v1::ParseSweepRequest& request,
   absl::Status status = CheckTextRequest(request, request.overrides_size());
   if (!status.ok()) return reply(std::move(status));
   PostFor(user_pool, caller, request, std::move(reply), [&request](Reply<v1::ParseSweepResponse> reply) {
-    absl::StatusOr<v1::ParseSweepResponse> response = Parse(request);
+    absl::StatusOr<v1::ParseSweepResponse> response = ParseText(request);
     // Otherwise each thread would keep the memory of the text's nodes.
-    if (request.text().size() > kLargeText) malloc_trim(0);
+    if (request.text().size() > kLargeSweep) malloc_trim(0);
     reply(std::move(response));
   });
 }
