@@ -90,7 +90,7 @@ std::string Damage(const Bytes& bytes, absl::string_view beginning) {
   const auto listed = layout->metadata.find(kTensorsKey);
   if (listed == layout->metadata.end()) return "it was changed";
   const nlohmann::json digests = nlohmann::json::parse(listed->second, nullptr, /*allow_exceptions=*/false);
-  for (const auto& [name, begin, end] : layout->tensors) {
+  for (const auto& [name, entry, begin, end] : layout->tensors) {
     const auto digest = digests.is_object() ? digests.find(name) : digests.end();
     if (!digests.is_object() || digest == digests.end()) continue;
     const absl::StatusOr<std::string> actual = DigestOf(bytes, data + begin, data + end);
@@ -182,7 +182,8 @@ absl::StatusOr<CheckpointHeader> ReadCheckpointHeader(const RandomAccessFile& fi
       ReadBeginning({.size = size, .read = [&file](int64_t begin, int64_t end, TakeBytes take) {
                        return ReadInPieces(file, begin, end, take);
                      }}));
-  CheckpointHeader header{.data_begin = static_cast<int64_t>(beginning.size())};
+  CheckpointHeader header;
+  header.data_begin = static_cast<int64_t>(beginning.size());
   TANDEM_ASSIGN_OR_RETURN(header.layout,
                           ParseSafetensorsLayout(absl::string_view(beginning).substr(kSafetensorsLengthBytes),
                                                  size - header.data_begin));

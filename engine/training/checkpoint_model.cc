@@ -92,7 +92,9 @@ absl::Status CheckpointModel::ReadHeader() {
     }
     const SafetensorsEntry& entry = found[0]->entry;
     entries.emplace_back(name, SafetensorsEntry{.dtype = DType::kFloat32, .shape = entry.shape});
-    Part& part = parts_.emplace_back(Part{.elements = entry.shape.elements(), .dtype = entry.dtype});
+    Part& part = parts_.emplace_back();
+    part.elements = entry.shape.elements();
+    part.dtype = entry.dtype;
     for (const SafetensorsExtent* extent : found)
       part.sources.push_back(checkpoint.data_begin + extent->begin);
   }

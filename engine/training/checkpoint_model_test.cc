@@ -162,7 +162,8 @@ TEST(CheckpointModelTest, UnsoundFilesAreRefused) {
   const CheckpointContents contents = *ReadCheckpoint(&paused.env, paused.checkpoint);
   constexpr char kOther[] = "/d/other.safetensors";
   const auto error_with = [&](const TrainingState& state, const std::map<std::string, Tensor>& tensors) {
-    EXPECT_TRUE(WriteCheckpoint(&paused.env, kOther, ToJson(state), {tensors.begin(), tensors.end()}).ok());
+    const std::vector<NamedTensor> list(tensors.begin(), tensors.end());
+    EXPECT_TRUE(WriteCheckpoint(&paused.env, kOther, ToJson(state), list).ok());
     return error_of(kOther);
   };
   const TrainingState state = *TrainingStateFromJson(contents.state);
