@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -89,7 +90,12 @@ int main() {
     std::printf("| %s |", *change == '\0' ? "none: a copy" : change);
     for (const tandem::SampleType type : {tandem::SampleType::kBytes, tandem::SampleType::kFloats}) {
       const double pixels = static_cast<double>(tandem::kPictures) * tandem::kSide * tandem::kSide;
-      std::printf(" %.2f |", tandem::BestSeconds(change, type) / pixels * 1e9);
+      const double seconds = tandem::BestSeconds(change, type);
+      if (std::isinf(seconds)) {
+        std::printf(" refused |");
+      } else {
+        std::printf(" %.2f |", seconds / pixels * 1e9);
+      }
     }
     std::printf("\n");
   }

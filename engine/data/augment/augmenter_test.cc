@@ -383,7 +383,9 @@ TEST(CheckAugmentationTest, NamesTheFieldsAtFault) {
       HasSubstr("augmentation[0].hue: needs samples of three channels, red, green and blue, but those "
                 "of the data set have 1; leave it out; augmentation[0].hue.strength: is 0; it must be "
                 "above 0 and at most 0.5; augmentation[1].saturation: needs samples of three channels"));
-  DatasetInfo floats = {.shape = Shape({3, 4, 4}), .sample_type = SampleType::kFloats, .classes = 2};
+  DatasetInfo floats = kDigits;
+  floats.shape = Shape({3, 4, 4});
+  floats.sample_type = SampleType::kFloats;
   EXPECT_EQ(
       faults("augmentation { hue { strength: 0.1 } } augmentation { saturation { strength: 1 } }", floats),
       "augmentation[0].hue: needs samples of bytes, but those of the data set are floats; leave it out");
