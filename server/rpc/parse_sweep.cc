@@ -16,7 +16,6 @@
 namespace tandem::rpc {
 namespace {
 
-constexpr size_t kLargeSweep = 64 << 10;
 // A conversion of a value takes as long as the copy of so many bytes of a spec.
 constexpr size_t kValueBytes = 4 << 10;
 
@@ -57,8 +56,7 @@ void ParseSweep(const Caller& caller, const v1::ParseSweepRequest& request,
   if (!status.ok()) return reply(std::move(status));
   PostFor(user_pool, caller, request, std::move(reply), [&request](Reply<v1::ParseSweepResponse> reply) {
     absl::StatusOr<v1::ParseSweepResponse> response = ParseText(request);
-    // Otherwise each thread would keep the memory of the text's nodes.
-    if (request.text().size() > kLargeSweep) malloc_trim(0);
+    if (request.text().size() > kLargeText) malloc_trim(0);
     reply(std::move(response));
   });
 }
