@@ -297,9 +297,9 @@ absl::Status ApplyEvents(Transaction* transaction, int32_t attempt, const std::v
                          const google::protobuf::Timestamp& now, JobChanges* changes) {
   StoredJob& row = changes->job;
   TANDEM_RETURN_IF_ERROR(CheckAttempt(row.job, attempt));
-  // A preempted or resumed job, or a job that lost another worker, has already reported this worker's end.
+  // A preempted job, or a job that lost another worker, has already reported this worker's end.
   if (row.job.state() == v1::JOB_STATE_QUEUED && row.job.reason() != v1::STATE_REASON_PREEMPTED &&
-      row.job.reason() != v1::STATE_REASON_RESTARTING && row.job.reason() != v1::STATE_REASON_RESUMED) {
+      row.job.reason() != v1::STATE_REASON_RESTARTING) {
     return absl::FailedPreconditionError(absl::StrCat("cannot apply events of attempt ", attempt, " of \"",
                                                       row.job.name(),
                                                       "\": the attempt was given up and the job is QUEUED"));

@@ -79,18 +79,6 @@ TEST_F(WorkerEventsTest, EventsThatHaveNoPlaceAreRefused) {
   jobs_.CheckLog(starting);
 }
 
-TEST_F(WorkerEventsTest, AResumedJobHasTheEventsOfItsEndedWorker) {
-  const std::string id = jobs_.RunningJob();
-  ASSERT_TRUE(jobs_.Pause(id).ok());
-  ASSERT_TRUE(jobs_.Apply(id, 1, {Finished(2, v1::JOB_STATE_PAUSED)}).ok());
-  ASSERT_EQ(jobs_.Resume(id)->state(), v1::JOB_STATE_QUEUED);
-  const auto position = jobs_.Apply(id, 1, {Finished(2, v1::JOB_STATE_PAUSED)});
-  ASSERT_TRUE(position.ok()) << position.status();
-  EXPECT_EQ(position->worker_sequence, 2);
-  EXPECT_EQ(jobs_.Apply(id, 1, {ProgressAt(3, 1)}).status().code(), absl::StatusCode::kFailedPrecondition);
-  jobs_.CheckLog(id);
-}
-
 TEST_F(WorkerEventsTest, TrainingOnAClusterCountsAlsoIfTheJobMustStop) {
   JobMachine::NewJob job;
   job.spec.mutable_cluster()->mutable_slurm();

@@ -95,7 +95,7 @@ TEST_F(BlockingTest, ReadsOnThePool) {
   v1::ReadArtifactRequest artifact;
   artifact.set_name(job);
   artifact.set_artifact("model.safetensors");
-  ExpectStreamOnPool(&rpc::ReadArtifact, artifact, jobs_.get(), nullptr, pool_.get(), &idle_);
+  ExpectStreamOnPool(&rpc::ReadArtifact, artifact, jobs_.get(), &lifecycle_, nullptr, pool_.get(), &idle_);
   ExpectOnPool(&rpc::ListDatasets, v1::ListDatasetsRequest(), datasets_.get(), &idle_);
   ExpectOnPool(&rpc::GetDataset, Named<v1::GetDatasetRequest>("mnist"), datasets_.get(), &idle_);
   ExpectOnPool(&rpc::FetchDataset, Named<v1::FetchDatasetRequest>("mnist"), datasets_.get(), nullptr, &idle_);
