@@ -47,9 +47,11 @@ absl::Status Client::WatchJob(absl::string_view name, int64_t after_sequence, St
         return absl::OkStatus();
       },
       EndOf(refused),
-      // A stream that starts after the terminal event has no events.
+      // A FAILED job may be resumed, so a terminal event may have later events: only the daemon knows the
+      // end. A stream that starts after the last event has no events.
       [&](const absl::Status& status) {
-        return terminal || (status.ok() && after_sequence > 0 && request.after_sequence() == after_sequence);
+        return status.ok() &&
+               (terminal || (after_sequence > 0 && request.after_sequence() == after_sequence));
       });
 }
 

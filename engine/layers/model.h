@@ -17,8 +17,8 @@ namespace tandem {
 // to their defaults.
 void FillModelDefaults(v1::Model* model);
 
-// Sets the initializers of all weights that Model.weight_initializer concerns, in blocks too. Without `replaces`,
-// only missing initializers are set.
+// Sets the initializers of all weights that Model.weight_initializer concerns, in blocks too. Without
+// `replaces`, only missing initializers are set.
 void SetWeightInitializers(const v1::Initializer& initializer, bool replaces,
                            google::protobuf::RepeatedPtrField<v1::Layer>* layers);
 

@@ -11,6 +11,7 @@
 #include "engine/base/testing/from_text.h"
 #include "engine/checkpoint/checkpoint_file.h"
 #include "engine/data/formats/test_files.h"
+#include "engine/training/model_file.h"
 #include "engine/training/resume_fixture.h"
 #include "engine/training/trained_model.h"
 #include "engine/training/training_state.h"
@@ -84,7 +85,8 @@ TEST_F(MatchedDataTest, AForkTakesClassesByName) {
   ASSERT_TRUE(TrainWithFiles(Animals(kAnimals, 1), "cpu", &env, &recorder).status.ok());
   const auto checkpoint = ReadCheckpoint(&env, CheckpointPath(1));
   ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
-  EXPECT_THAT(TrainingStateFromJson(checkpoint->state)->names.classes, ElementsAre("bird", "cat", "dog"));
+  EXPECT_THAT(NamesInModel(TrainingStateFromJson(checkpoint->state)->model)->classes,
+              ElementsAre("bird", "cat", "dog"));
   // With a subset of the classes the network keeps its outputs.
   Result result = TrainWithFiles(Animals("a,b,kind\n1,1,dog\n0,1,cat\n", 2), "cpu", &env, &recorder);
   EXPECT_TRUE(result.status.ok()) << result.status;

@@ -18,6 +18,7 @@
 #include "engine/training/fit_data.h"
 #include "engine/training/initial_weights.h"
 #include "engine/training/model_description.h"
+#include "engine/training/model_file.h"
 #include "engine/training/trained_model.h"
 #include "server/admission/plan_key.h"
 #include "server/admission/template_data.h"
@@ -222,8 +223,8 @@ absl::Status SpecAdmission::CheckCheckpoint(const AdmittedJob& job,
                                             const SafetensorsHeader& checkpoint) const {
   TANDEM_ASSIGN_OR_RETURN(const v1::DatasetSpec resolved, catalog_->Resolve(job.spec.dataset()));
   TANDEM_ASSIGN_OR_RETURN(const TrainingState state, StateOfCheckpoint(checkpoint));
-  TANDEM_ASSIGN_OR_RETURN(const DatasetInfo data,
-                          catalog_->Describe(FitData(job.spec, resolved), &state.names));
+  TANDEM_ASSIGN_OR_RETURN(const DataNames names, NamesInModel(state.model));
+  TANDEM_ASSIGN_OR_RETURN(const DatasetInfo data, catalog_->Describe(FitData(job.spec, resolved), &names));
   absl::Status fits = CheckCheckpointFits(job.spec, data, checkpoint);
   if (fits.ok()) fits = CheckSomethingIsLeft(job.spec, data, state);
   if (fits.ok() || !absl::IsInvalidArgument(fits)) return fits;

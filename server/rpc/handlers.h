@@ -84,7 +84,8 @@ Source<v1::WatchJobsResponse> WatchJobs(const Caller& caller, const v1::WatchJob
 Source<v1::ReadLogResponse> ReadLog(const Caller& caller, const v1::ReadLogRequest& request, JobMachine* jobs,
                                     EventHub* events, FileWatcher* files, FairPool* pool);
 Source<v1::ReadArtifactResponse> ReadArtifact(const Caller& caller, const v1::ReadArtifactRequest& request,
-                                              JobMachine* jobs, Memo<bool>* checked_artifacts, FairPool* pool,
+                                              JobMachine* jobs, const Lifecycle* lifecycle,
+                                              Memo<bool>* checked_artifacts, FairPool* pool,
                                               FairPool* user_pool);
 
 void ParseSweep(const Caller& caller, const v1::ParseSweepRequest& request,

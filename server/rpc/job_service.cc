@@ -33,8 +33,8 @@ std::unique_ptr<grpc::Service> MakeJobService(const CallParts* calls, const RpcS
   service->Stream("WatchJob", {}, &rpc::WatchJob, parts.events);
   service->Stream("WatchJobs", {.prepare = tell_cursor}, &rpc::WatchJobs, parts.events);
   service->Stream("ReadLog", {}, &rpc::ReadLog, parts.jobs, parts.events, parts.files, parts.pool);
-  service->Stream("ReadArtifact", {}, &rpc::ReadArtifact, parts.jobs, checked_artifacts, parts.pool,
-                  parts.user_pool);
+  service->Stream("ReadArtifact", {}, &rpc::ReadArtifact, parts.jobs, parts.lifecycle, checked_artifacts,
+                  parts.pool, parts.user_pool);
   return service;
 }
 

@@ -13,8 +13,6 @@
 namespace tandem::rpc {
 namespace {
 
-constexpr size_t kLargeText = 64 << 10;
-
 v1::ParseJobResponse Parse(const v1::ParseJobRequest& request) {
   v1::ParseJobResponse response;
   TextProblems* const problems = response.mutable_problems();
@@ -41,7 +39,6 @@ void ParseJob(const Caller& caller, const v1::ParseJobRequest& request, Reply<v1
   if (!status.ok()) return reply(std::move(status));
   PostFor(user_pool, caller, request, std::move(reply), [&request](Reply<v1::ParseJobResponse> reply) {
     v1::ParseJobResponse response = Parse(request);
-    // Otherwise each thread would keep the memory of the text's nodes.
     if (request.text().size() > kLargeText) malloc_trim(0);
     reply(std::move(response));
   });

@@ -16,11 +16,10 @@
 namespace tandem::rpc {
 namespace {
 
-constexpr size_t kLargeText = 64 << 10;
 // A conversion of a value takes as long as the copy of so many bytes of a spec.
 constexpr size_t kValueBytes = 4 << 10;
 
-absl::StatusOr<v1::ParseSweepResponse> Parse(const v1::ParseSweepRequest& request) {
+absl::StatusOr<v1::ParseSweepResponse> ParseText(const v1::ParseSweepRequest& request) {
   v1::ParseSweepResponse response;
   v1::Sweep* const sweep = response.mutable_sweep();
   TextProblems* const problems = response.mutable_problems();
@@ -56,8 +55,7 @@ void ParseSweep(const Caller& caller, const v1::ParseSweepRequest& request,
   absl::Status status = CheckTextRequest(request, request.overrides_size());
   if (!status.ok()) return reply(std::move(status));
   PostFor(user_pool, caller, request, std::move(reply), [&request](Reply<v1::ParseSweepResponse> reply) {
-    absl::StatusOr<v1::ParseSweepResponse> response = Parse(request);
-    // Otherwise each thread would keep the memory of the text's nodes.
+    absl::StatusOr<v1::ParseSweepResponse> response = ParseText(request);
     if (request.text().size() > kLargeText) malloc_trim(0);
     reply(std::move(response));
   });

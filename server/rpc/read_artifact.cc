@@ -29,6 +29,15 @@
 namespace tandem::rpc {
 namespace {
 
+// The handler's dependencies.
+struct ArtifactParts {
+  JobMachine* jobs;
+  const Lifecycle* lifecycle;
+  Memo<bool>* checked_artifacts;
+  FairPool* pool;
+  FairPool* user_pool;
+};
+
 // Returns the next piece from an offset on; empty at the end.
 using ReadPiece = std::function<absl::StatusOr<std::string>(int64_t offset)>;
 
@@ -107,30 +116,31 @@ absl::Status CheckOffset(const v1::ReadArtifactRequest& request, int64_t size) {
                                             ", the size of the artifact"));
 }
 
-absl::StatusOr<std::shared_ptr<const CheckpointModel>> OpenCheckpointModel(const std::string& path,
-                                                                           int64_t offset,
-                                                                           Memo<bool>* checked_artifacts) {
+absl::StatusOr<std::shared_ptr<const CheckpointModel>> OpenCheckpointModel(const ArtifactParts& parts,
+                                                                           const std::string& path,
+                                                                           int64_t offset) {
   RandomAccessEnv* const env = RandomAccessEnv::Real();
-  TANDEM_RETURN_IF_ERROR(
-      CheckOnce(path, /*sha256=*/"", offset, checked_artifacts, [&] { return VerifyCheckpoint(env, path); }));
+  // A hijacked worker may have written a file of any size.
+  const auto go_on = [&parts] { return parts.lifecycle->CheckServing(); };
+  TANDEM_RETURN_IF_ERROR(CheckOnce(path, /*sha256=*/"", offset, parts.checked_artifacts,
+                                   [&] { return VerifyCheckpoint(env, path, go_on); }));
   return CheckpointModel::Open(env, path);
 }
 
 // Streams the model of the job's checkpoint of `step`.
-Source<v1::ReadArtifactResponse> OpenCheckpoint(const std::string& user,
+Source<v1::ReadArtifactResponse> OpenCheckpoint(const ArtifactParts& parts, const std::string& user,
                                                 const v1::ReadArtifactRequest& request, const v1::Job& job,
-                                                int64_t step, Memo<bool>* checked_artifacts, FairPool* pool,
-                                                FairPool* user_pool) {
+                                                int64_t step) {
   TANDEM_ASSIGN_OR_RETURN(const ModelFile file, FindCheckpoint(job, step));
   const absl::StatusOr<std::shared_ptr<const CheckpointModel>> model =
-      OpenCheckpointModel(file.path, request.offset(), checked_artifacts);
+      OpenCheckpointModel(parts, file.path, request.offset());
   if (absl::IsDataLoss(model.status())) return WithReason(model.status(), "CHECKPOINT_DAMAGED");
   if (absl::IsNotFound(model.status())) {
     // Training removed the checkpoint meanwhile.
     TANDEM_RETURN_IF_ERROR(FindCheckpoint(job, step).status());
   }
   TANDEM_RETURN_IF_ERROR(model.status());
-  TANDEM_ASSIGN_OR_RETURN(FairPool::Hold memory, user_pool->HoldMore(user, (*model)->memory_bytes()));
+  TANDEM_ASSIGN_OR_RETURN(FairPool::Hold memory, parts.user_pool->HoldMore(user, (*model)->memory_bytes()));
   v1::Artifact artifact;
   artifact.set_name(request.artifact());
   artifact.set_size_bytes((*model)->size_bytes());
@@ -139,16 +149,15 @@ Source<v1::ReadArtifactResponse> OpenCheckpoint(const std::string& user,
       [model = *model, memory = std::make_shared<FairPool::Hold>(std::move(memory))](int64_t offset) {
         return model->Read(offset, FileReader::kPieceBytes);
       },
-      artifact, request.offset(), pool, user);
+      artifact, request.offset(), parts.pool, user);
 }
 
-Source<v1::ReadArtifactResponse> Open(const std::string& user, const v1::ReadArtifactRequest& request,
-                                      const std::string& id, JobMachine* jobs, Memo<bool>* checked_artifacts,
-                                      FairPool* pool, FairPool* user_pool) {
-  const absl::StatusOr<v1::Job> job = jobs->Get(id);
+Source<v1::ReadArtifactResponse> Open(const ArtifactParts& parts, const std::string& user,
+                                      const v1::ReadArtifactRequest& request, const std::string& id) {
+  const absl::StatusOr<v1::Job> job = parts.jobs->Get(id);
   if (!job.ok()) return ExplainJobError(job.status(), request.name());
   if (const std::optional<int64_t> step = StepOfCheckpointModel(request.artifact()); step.has_value()) {
-    return OpenCheckpoint(user, request, *job, *step, checked_artifacts, pool, user_pool);
+    return OpenCheckpoint(parts, user, request, *job, *step);
   }
   const auto artifact =
       std::find_if(job->artifacts().begin(), job->artifacts().end(),
@@ -178,22 +187,23 @@ Source<v1::ReadArtifactResponse> Open(const std::string& user, const v1::ReadArt
   // replace the reported file.
   if (IsAtRest(job->state()) &&
       static_cast<int64_t>(std::filesystem::file_size(path, error)) >= known.size_bytes() && !error) {
-    if (absl::Status same = CheckOnce(path, known.sha256(), request.offset(), checked_artifacts,
+    if (absl::Status same = CheckOnce(path, known.sha256(), request.offset(), parts.checked_artifacts,
                                       [&] { return CheckModelSha256(path, known.sha256()); });
         !same.ok()) {
-      const absl::StatusOr<v1::Job> now = jobs->Get(id);
+      const absl::StatusOr<v1::Job> now = parts.jobs->Get(id);
       // The job may have been resumed meanwhile.
       if (!now.ok() || IsAtRest(now->state())) return same;
     }
   }
   return std::make_unique<ArtifactPieces>([reader](int64_t offset) { return reader->Read(offset); }, known,
-                                          request.offset(), pool, user);
+                                          request.offset(), parts.pool, user);
 }
 
 }  // namespace
 
 Source<v1::ReadArtifactResponse> ReadArtifact(const Caller& caller, const v1::ReadArtifactRequest& request,
-                                              JobMachine* jobs, Memo<bool>* checked_artifacts, FairPool* pool,
+                                              JobMachine* jobs, const Lifecycle* lifecycle,
+                                              Memo<bool>* checked_artifacts, FairPool* pool,
                                               FairPool* user_pool) {
   absl::StatusOr<std::string> id = ParseJobName(request.name());
   if (!id.ok()) return id.status();
@@ -205,9 +215,8 @@ Source<v1::ReadArtifactResponse> ReadArtifact(const Caller& caller, const v1::Re
   // Reads a whole model.
   return std::make_unique<DeferredSource<v1::ReadArtifactResponse>>(
       user_pool, caller.user, static_cast<int64_t>(request.SpaceUsedLong()),
-      [jobs, checked_artifacts, pool, user_pool, user = caller.user, request, id = *std::move(id)] {
-        return Open(user, request, id, jobs, checked_artifacts, pool, user_pool);
-      });
+      [parts = ArtifactParts{jobs, lifecycle, checked_artifacts, pool, user_pool}, user = caller.user,
+       request, id = *std::move(id)] { return Open(parts, user, request, id); });
 }
 
 }  // namespace tandem::rpc

@@ -296,6 +296,39 @@ TEST_F(ReadTest, ReadsTheModelOfACheckpoint) {
   expect_none("it has no checkpoint of step 7; it has checkpoints of the steps 8");
 }
 
+// A hijacked worker may write a checkpoint with a large header. Streams that nobody reads keep it in memory.
+TEST_F(ReadTest, BoundsTheHeadersOfCheckpointsThatAreRead) {
+  const std::string job = Create("a");
+  workers_.AwaitStarted(Id(job));
+  Report(job, {Started(1)});
+  AppendFile(job, "worker.log", "");
+  TrainingState state;
+  state.steps_per_epoch = 10;
+  state.epoch_shares.resize(1);
+  state.model = {{"class_names", std::string(20 << 20, 'x')}, {"job", "{}"}};
+  const std::string path = jobs_->FolderOf(Id(job)) + "/checkpoint-0.safetensors";
+  ASSERT_TRUE(WriteCheckpoint(Env::Real(), path, ToJson(state), {}).ok());
+  v1::ReadArtifactRequest request;
+  request.set_name(job);
+  request.set_artifact("model-0.safetensors");
+  std::vector<std::unique_ptr<grpc::ClientContext>> contexts;
+  std::vector<std::unique_ptr<grpc::ClientReader<v1::ReadArtifactResponse>>> readers;
+  v1::ReadArtifactResponse piece;
+  for (int i = 0; i < 3; ++i) {
+    contexts.push_back(Context());
+    readers.push_back(stub_->ReadArtifact(contexts.back().get(), request));
+    ASSERT_TRUE(readers.back()->Read(&piece)) << readers.back()->Finish().error_message();
+  }
+  const grpc::Status refused = ReadArtifact(job, request.artifact(), 0).status;
+  EXPECT_EQ(refused.error_code(), StatusCode::RESOURCE_EXHAUSTED) << refused.error_message();
+  for (const auto& context : contexts) context->TryCancel();
+  for (const auto& reader : readers) {
+    while (reader->Read(&piece)) {
+    }
+    EXPECT_EQ(reader->Finish().error_code(), StatusCode::CANCELLED);
+  }
+}
+
 TEST_F(ReadTest, ReadsArtifactsWithoutAChecksumAsTheyAre) {
   const std::string job = Create("a");
   workers_.AwaitStarted(Id(job));

@@ -14,6 +14,10 @@
 
 namespace tandem::rpc {
 
+// After a text of more bytes, a handler calls malloc_trim(0). Otherwise each thread would keep the memory of
+// the text's nodes.
+inline constexpr size_t kLargeText = 64 << 10;
+
 using TextProblems = google::protobuf::RepeatedPtrField<v1::JobTextProblem>;
 
 // Checks the size of a request with a text, and the number of its overrides.

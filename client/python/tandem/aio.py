@@ -83,8 +83,9 @@ class Job:
     async def checkpoints(self) -> List[event_pb2.Checkpoint]:
         return await asyncio.to_thread(self._job.checkpoints)
 
-    async def fork(self, job: Optional[JobLike] = None, set: Optional[Mapping[str, Any]] = None, *, step: Optional[int] = None) -> "Job":
-        return Job(await asyncio.to_thread(self._job.fork, job, set, step=step))
+    async def fork(self, job: Optional[JobLike] = None, set: Optional[Mapping[str, Any]] = None, *, step: Optional[int] = None,
+                   request_id: str = "") -> "Job":
+        return Job(await asyncio.to_thread(self._job.fork, job, set, step=step, request_id=request_id))
 
     async def delete(self) -> None:
         await asyncio.to_thread(self._job.delete)
@@ -231,8 +232,8 @@ class Client:
     async def parse_sweep(self, sweep: SweepLike, set: Optional[Mapping[str, Any]] = None) -> sweep_pb2.Sweep:
         return await asyncio.to_thread(self._client.parse_sweep, sweep, set)
 
-    async def submit_sweep(self, sweep: SweepLike, set: Optional[Mapping[str, Any]] = None) -> Sweep:
-        return Sweep(await asyncio.to_thread(self._client.submit_sweep, sweep, set))
+    async def submit_sweep(self, sweep: SweepLike, set: Optional[Mapping[str, Any]] = None, *, request_id: str = "") -> Sweep:
+        return Sweep(await asyncio.to_thread(self._client.submit_sweep, sweep, set, request_id=request_id))
 
     async def sweep(self, name: str) -> Sweep:
         return Sweep(await asyncio.to_thread(self._client.sweep, name))

@@ -117,13 +117,13 @@ class Client:
         for page in self.connection.pages(self.calls.jobs.list_jobs, job_service_pb2.ListJobsRequest(page_size=100)):
             yield from (Job(self, job.name) for job in page.jobs)
 
-    def submit_sweep(self, sweep: SweepLike, set: Optional[Mapping[str, Any]] = None) -> Sweep:
+    def submit_sweep(self, sweep: SweepLike, set: Optional[Mapping[str, Any]] = None, *, request_id: str = "") -> Sweep:
         """Submits all jobs of a sweep, durably, and returns the sweep. Waits while the daemon fetches data.
 
-        Raises JobFileError or InvalidRequest, which have all fields that are wrong. Then there is no job.
+        Raises JobFileError or InvalidRequest, which have all fields that are wrong. Then there is no job. `request_id` is as in `submit`.
         """
-        request = sweep_service_pb2.CreateSweepRequest(sweep=self.parse_sweep(sweep, set), request_id=uuid.uuid4().hex)
-        return Sweep(self, self.connection.call(self.calls.sweeps.create_sweep, request).name)
+        request = sweep_service_pb2.CreateSweepRequest(sweep=self.parse_sweep(sweep, set), request_id=request_id)
+        return Sweep(self, self.connection.create(self.calls.sweeps.create_sweep, request).name)
 
     def sweep(self, name: str) -> Sweep:
         """The sweep with this id. NotFound if there is none."""

@@ -5,7 +5,6 @@ import hashlib
 import io
 import pathlib
 import sys
-import uuid
 from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Mapping, Optional, Union
 
 import grpc  # type: ignore[import]
@@ -117,16 +116,17 @@ class Job:
                                                               job_service_pb2.ListCheckpointsRequest(job=self.name))
                 for one in page.checkpoints]
 
-    def fork(self, job: "Optional[JobLike]" = None, set: Optional[Mapping[str, Any]] = None, *, step: Optional[int] = None) -> "Job":
+    def fork(self, job: "Optional[JobLike]" = None, set: Optional[Mapping[str, Any]] = None, *, step: Optional[int] = None,
+             request_id: str = "") -> "Job":
         """Submits a job that goes on from a checkpoint of this job, and returns it. This job does not change.
 
         `step` names the checkpoint, by default the newest. The new job is `job`, by default this job, with the changes of `set`:
-        {"training.epochs": 25}. Its network and its optimizer must be the checkpoint's.
+        {"training.epochs": 25}. Its network and its optimizer must be the checkpoint's. `request_id` is as in `Client.submit`.
         """
-        request = job_service_pb2.ForkJobRequest(name=self.name, step=step, request_id=uuid.uuid4().hex)
+        request = job_service_pb2.ForkJobRequest(name=self.name, step=step, request_id=request_id)
         if job is not None or set:
             request.spec.CopyFrom(self._client.parse(self.get().spec if job is None else job, set))
-        return Job(self._client, self._client.connection.call(self._client.calls.jobs.fork_job, request).name)
+        return Job(self._client, self._client.connection.create(self._client.calls.jobs.fork_job, request).name)
 
     def delete(self) -> None:
         """Removes the job and its files. InvalidRequest if the job has not ended."""

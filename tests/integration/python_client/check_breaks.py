@@ -15,21 +15,22 @@ import tandem.aio
 import tandem.connection
 import tandem.job
 from tandem.details import error_details_pb2, status_pb2
-from tandem.v1 import event_pb2, job_pb2, job_service_pb2, job_service_pb2_grpc
+from tandem.v1 import event_pb2, job_pb2, job_service_pb2, job_service_pb2_grpc, sweep_pb2, sweep_service_pb2_grpc
 
 QUEUED, RUNNING, FAILED, SUCCEEDED, CANCELLED = (event_pb2.JobState.Value(f"JOB_STATE_{name}") for name in (
     "QUEUED", "RUNNING", "FAILED", "SUCCEEDED", "CANCELLED"))
 
 
 class FakeDaemon:
-    """Answers methods of JobService on loopback: FakeDaemon(WatchJob=function(request, context))."""
+    """Answers methods of jobs and sweeps on loopback: FakeDaemon(WatchJob=function(request, context))."""
 
     def __init__(self, **methods: typing.Callable) -> None:
-        servicer = job_service_pb2_grpc.JobServiceServicer()
-        for name, function in methods.items():
-            setattr(servicer, name, function)
         self._server = grpc.server(futures.ThreadPoolExecutor(32))
-        job_service_pb2_grpc.add_JobServiceServicer_to_server(servicer, self._server)
+        for servicer, add in ((job_service_pb2_grpc.JobServiceServicer(), job_service_pb2_grpc.add_JobServiceServicer_to_server),
+                              (sweep_service_pb2_grpc.SweepServiceServicer(), sweep_service_pb2_grpc.add_SweepServiceServicer_to_server)):
+            for name in methods.keys() & set(dir(servicer)):
+                setattr(servicer, name, methods[name])
+            add(servicer, self._server)
         self.address = f"127.0.0.1:{self._server.add_insecure_port('127.0.0.1:0')}"
         self._server.start()
 
@@ -306,9 +307,21 @@ def check_late_answers() -> None:
         time.sleep(delay[0])
         return job_pb2.Job(name=name)
 
-    with FakeDaemon(CreateJob=create) as daemon:
+    def create_sweep(request, context):
+        time.sleep(delay[0])
+        return sweep_pb2.Sweep(name=f"sweeps/{request.request_id}")
+
+    with FakeDaemon(CreateJob=create, ForkJob=create, CreateSweep=create_sweep) as daemon:
         client = tandem.connect(daemon.address, token="x", timeout=0.3)
         spec = job_pb2.JobSpec(name="late")
+        for call in (lambda: tandem.Job(client, "jobs/a").fork(request_id="branch"),
+                     lambda: client.submit_sweep(sweep_pb2.Sweep(), request_id="branch")):
+            try:
+                call()
+                raise SystemExit("a late answer came")
+            except tandem.Unavailable as error:
+                assert "request_id='branch'" in error.message, error
+        jobs.clear()
         try:
             client.submit(spec)
             raise SystemExit("a late answer came")
@@ -326,6 +339,8 @@ def check_late_answers() -> None:
                 return (await awaited.submit(spec, request_id="own")).name
 
         assert asyncio.run(submit_async()) == "jobs/1"
+        assert tandem.Job(client, "jobs/a").fork(request_id="own").name == "jobs/1"
+        assert client.submit_sweep(sweep_pb2.Sweep(), request_id="own").name == "sweeps/own"
         try:
             client.submit(job_pb2.JobSpec(name="wrong"))
             raise SystemExit("a wrong job was accepted")
