@@ -100,6 +100,14 @@ def ended(sweep: sweep_pb2.Sweep) -> sweep_pb2.Sweep:
 
 
 def _value(value: Any) -> Any:
-    """A google.protobuf.Value as Python has it; whole numbers are int."""
-    plain = json_format.MessageToDict(value)
-    return int(plain) if isinstance(plain, float) and plain.is_integer() else plain
+    """A google.protobuf.Value as Python has it."""
+    return _whole(json_format.MessageToDict(value))
+
+
+def _whole(value: Any) -> Any:
+    """The value, in which whole numbers are int."""
+    if isinstance(value, list):
+        return [_whole(one) for one in value]
+    if isinstance(value, dict):
+        return {name: _whole(one) for name, one in value.items()}
+    return int(value) if isinstance(value, float) and value.is_integer() else value
