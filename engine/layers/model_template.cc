@@ -5,10 +5,10 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/field_violations.h"
 #include "engine/base/status_macros.h"
+#include "engine/initializers/initializer.h"
 #include "engine/layers/embed_categories.h"
 #include "engine/layers/model.h"
 #include "engine/layers/templates/templates.h"
@@ -131,6 +131,9 @@ absl::Status ExpandTemplate(const TemplateData& data, v1::Model* model) {
   if (model->name().size() > kMaxModelNameLength) {
     violations.Add("name", absl::StrCat("may have at most ", kMaxModelNameLength, " characters"));
   }
+  if (model->has_weight_initializer()) {
+    violations.AddAll("weight_initializer", CheckInitializer(model->weight_initializer()));
+  }
   TemplateData wanted = data;
   if (model->has_input()) wanted.sample = InputShapeOf(*model);
   if (from.classes() != 0) wanted.outputs = from.classes();
@@ -178,10 +181,6 @@ absl::Status ExpandTemplate(const TemplateData& data, v1::Model* model) {
   const absl::Status status = CheckModel(filled).status();
   // The author of a template does not know these layers, so the fields become those of the template.
   for (const FieldViolation& violation : GetFieldViolations(status)) {
-    if (absl::StartsWith(violation.field, "weight_initializer")) {
-      violations.Add(violation.field, violation.description);
-      continue;
-    }
     violations.Add(
         field, absl::StrCat("does not take samples ", wanted.sample.ToString(), ": ", violation.description));
   }
