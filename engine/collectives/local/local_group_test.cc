@@ -126,7 +126,7 @@ TEST(LocalGroupTest, TheTimeLimitNamesThoseThatHaveNotCome) {
   ASSERT_TRUE(begun.ok()) << begun.status();
   const absl::Status status = ends[0]->AllReduce({&first, 1, DType::kFloat32}, ReduceOp::kSum);
   EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded);
-  EXPECT_THAT(std::string(status.message()), testing::HasSubstr("replica 1 has not come"));
+  EXPECT_THAT(std::string(status.message()), testing::HasSubstr("replica 1 has missed a collective"));
   EXPECT_EQ(ends[2]->Await(*begun), status);
 }
 
