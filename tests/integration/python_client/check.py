@@ -330,6 +330,7 @@ SWEEP = {
     "grid": [{"field": "training.epochs", "values": [1, 2]},
              {"field": "model.layers[0].dense.activation", "values": ["tanh", "relu"]}],
     "max_running": 1,
+    "objective": {"metric": "accuracy"},
 }
 
 
