@@ -29,8 +29,8 @@ function fill(element, properties, children) {
   return element;
 }
 
-// Replaces an element's children if `key` differs from the last time. The element at the place of the one that had the
-// focus gets the focus, and scrolled parts stay where they were.
+// Replaces an element's children if `key` differs from the last time. The focus moves to the new child at the same place.
+// Scrolled parts stay scrolled.
 export function update(element, key, make) {
   if (element.dataset.key === String(key)) return;
   element.dataset.key = key;

@@ -12,7 +12,7 @@ function stepsOf(history, axis, from, to) {
 }
 
 // Has `history`, which is of the job `name`, take the points of [from, to] from the daemon if it lacks some. Returns
-// whether it took points. Until then, the chart draws the points that are there.
+// whether it took points. Until then, the chart draws the old points.
 export async function refine(name, history, axis, from, to, signal) {
   if (![...history.series.values()].some((one) => one.isReduced)) return false;
   const range = stepsOf(history, axis, from, to);

@@ -60,9 +60,8 @@ export class History {
     );
   }
 
-  // Puts the points of a GetJobHistoryResponse of these steps in the place of those that are there. Returns false, and
-  // takes nothing, if an attempt began at a checkpoint since `rewinds` was this.rewinds: the answer may have lost
-  // steps.
+  // Replaces the points of these steps by the points of a GetJobHistoryResponse. Returns false, and takes nothing, if an
+  // attempt began at a checkpoint since `rewinds` was this.rewinds: the answer may have lost steps.
   takeFiner({curves}, first, last, rewinds) {
     if (rewinds !== this.rewinds) return false;
     for (const curve of curves ?? []) {
