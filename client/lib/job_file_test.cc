@@ -220,7 +220,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "max_pool2d, "
                 "average_pool2d, dense, flatten, activation, batch_norm, add, global_average_pool2d, "
                 "residual, repeat, softmax, log_softmax, multiply, concat, dropout, reshape, upsample, "
-                "group_norm, conv_transpose2d, global_max_pool2d, embedding, positional_embedding, "
+                "group_norm, conv_transpose2d, global_max_pool2d, slice, embedding, positional_embedding, "
                 "layer_norm, lstm, multi_head_attention, embed_categories can be"},
         BadCase{"a: &a {name: x}\n<<: *a\n",
                 "job.yaml:1:1: a: unknown field; known here: name, dataset, model, training, replicas, "

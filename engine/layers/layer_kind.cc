@@ -16,6 +16,7 @@
 #include "engine/layers/merge.h"
 #include "engine/layers/pooling.h"
 #include "engine/layers/reshape.h"
+#include "engine/layers/slice.h"
 #include "engine/layers/softmax.h"
 #include "engine/layers/upsample.h"
 
@@ -65,6 +66,8 @@ const LayerKind* FindLayerKind(v1::Layer::KindCase kind) {
       return &ConvTranspose2dKind();
     case v1::Layer::kGlobalMaxPool2D:
       return &GlobalMaxPool2dKind();
+    case v1::Layer::kSlice:
+      return &SliceKind();
     case v1::Layer::kEmbedding:
       return &EmbeddingKind();
     case v1::Layer::kPositionalEmbedding:

@@ -120,6 +120,21 @@ TEST(LayerKindsTest, JoinsSeveralLayers) {
                   "layers[3].inputs", "2 or more");
 }
 
+TEST(LayerKindsTest, SlicesARangeOfADimension) {
+  EXPECT_EQ(OutputOf("layers { slice { start: 2 size: 3 } }"), "[3, 8, 10]");
+  EXPECT_EQ(OutputOf("layers { slice { axis: -1 start: 7 } }"), "[6, 8, 3]");
+  EXPECT_EQ(OutputOf("layers { slice {} }"), "[6, 8, 10]");
+  ExpectViolation("layers { slice { axis: 3 } }", "layers[0].slice.axis", "from -3 to 2");
+  ExpectViolation("layers { slice { start: -1 } }", "layers[0].slice.start", "at least 0");
+  ExpectViolation("layers { slice { size: -1 } }", "layers[0].slice.size", "at least 1");
+  ExpectViolation("layers { slice { start: 6 } }", "layers[0].slice.start", "ends at index 5");
+  ExpectViolation("layers { slice { start: 4 size: 3 } }", "layers[0].slice.size", "has 2 indices from 4");
+  ExpectViolation(
+      "layers { embedding { vocabulary_size: 9 dimension: 2 } inputs: 'input' } "
+      "layers { slice {} inputs: 'input' }",
+      "layers[1]", "reads the input, which is tokens");
+}
+
 TEST(LayerKindsTest, DropoutKeepsTheShape) {
   EXPECT_EQ(OutputOf("layers { dropout {} } layers { dropout { rate: 0 } }"), "[6, 8, 10]");
   ExpectViolation("layers { dropout { rate: 1 } }", "layers[0].dropout.rate", "below 1");

@@ -216,7 +216,16 @@ void AddOfRows(Dice& dice, const Shape& input, v1::Layer& layer) {
   layer.mutable_dense()->set_activation(dice.Activation());
 }
 
+// Keeps at least half of a dimension.
+void AddSlice(Dice& dice, const Shape& input, v1::Layer& layer) {
+  const int64_t axis = dice.Below(input.rank());
+  layer.mutable_slice()->set_axis(dice.Once(2) ? axis : axis - input.rank());
+  layer.mutable_slice()->set_start(dice.Below((input[axis] + 1) / 2));
+  if (dice.Once(2)) layer.mutable_slice()->set_size((input[axis] + 1) / 2);
+}
+
 void AddPlain(Dice& dice, const Shape& input, v1::Layer& layer) {
+  if (dice.Once(12)) return AddSlice(dice, input, layer);
   if (dice.Once(3)) return AddKeeping(dice, input, layer);
   if (input.rank() == 3) return AddOfImages(dice, input, layer);
   if (input.rank() == 2) return AddOfSequences(dice, input, layer);
