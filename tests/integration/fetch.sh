@@ -219,21 +219,26 @@ checkpoints: {every_steps: 7}
 max_restarts: 100
 END
 }
-# in_epoch JOB ATTEMPT: whether this attempt trains in mid-epoch, after a checkpoint in mid-epoch.
-in_epoch() {
-  "$tandem" describe "$1" -o json | python3 -c '
+# await_in_epoch JOB ATTEMPT: waits until this attempt trains in mid-epoch, after a checkpoint in mid-epoch. Reads the
+# job's events, because a job that is asked for its state again and again may end between two answers.
+await_in_epoch() {
+  python3 -c '
 import json, sys
-job = json.load(sys.stdin)
-step, saved = (int(job.get(part, {}).get("step", 0)) for part in ("progress", "last_checkpoint"))
-trains = job["state"] == "JOB_STATE_RUNNING" and int(job.get("attempt", 0)) == int(sys.argv[1])
-sys.exit(not (trains and step % 75 and saved % 75 and step > saved))' "$2"
+saved = 0
+for line in sys.stdin:
+    event = json.loads(line)
+    saved = int(event.get("checkpoint", {}).get("step", saved))
+    step = int(event.get("progress", {}).get("step", 0))
+    if event.get("attempt") == int(sys.argv[1]) and step > saved and step % 75 and saved % 75:
+        sys.exit(0)
+sys.exit(1)' "$2" < <(timeout 60 "$tandem" watch "$1" -o json)
 }
 for replicas in ${TANDEM_WHOLE:+1 3} 2; do
   packed_job "$web/tenth/train-{000000..000099}.tar" "$replicas"
   expect_code 0 "$scratch/out" "$tandem" submit "$scratch/job.yaml"
   killed=$(submitted "$scratch/out")
   for attempt in 1 2 3; do
-    await 60 in_epoch "$killed" "$attempt" || die "attempt $attempt does not train: $("$tandem" describe "$killed")"
+    await_in_epoch "$killed" "$attempt" || die "attempt $attempt does not train: $("$tandem" describe "$killed")"
     kill -9 "$(pgrep -f -- "$scratch/state/jobs/$killed" | head -n 1)" || die "there is no worker to kill"
   done
   await_state "$killed" SUCCEEDED 120
