@@ -339,6 +339,16 @@ export function showJob({root, id: jobId, query, setQuery, say, user, onEnd, sig
     );
   }
 
+  const artifactLink = (artifact) =>
+    h(
+      "a",
+      {
+        href: `/api/artifact?name=${encodeURIComponent(name)}&artifact=${encodeURIComponent(artifact)}`,
+        download: artifact,
+      },
+      artifact,
+    );
+
   function drawLists() {
     // Each best checkpoint takes the place of the one before.
     const best = checkpoints.find((one) => one.best);
@@ -348,17 +358,7 @@ export function showJob({root, id: jobId, query, setQuery, say, user, onEnd, sig
         {},
         history.artifacts.length === 0
           ? h("span", {class: "dim"}, "No file can be downloaded yet.")
-          : history.artifacts.map((one) => [
-              h(
-                "a",
-                {
-                  href: `/api/artifact?name=${encodeURIComponent(name)}&artifact=${encodeURIComponent(one.name)}`,
-                  download: one.name,
-                },
-                one.name,
-              ),
-              ` ${bytes(one.size_bytes)}  `,
-            ]),
+          : history.artifacts.map((one) => [artifactLink(one.name), ` ${bytes(one.size_bytes)}  `]),
       ),
       checkpoints.length > 0 &&
         table(
@@ -368,6 +368,7 @@ export function showJob({root, id: jobId, query, setQuery, say, user, onEnd, sig
             {title: "Epoch", number: true},
             {title: "Size", number: true},
             {title: "Written"},
+            {title: "Model"},
             {title: ""},
           ],
           checkpoints.map((one) => ({
@@ -376,6 +377,7 @@ export function showJob({root, id: jobId, query, setQuery, say, user, onEnd, sig
               one.epoch ?? 0,
               bytes(one.size_bytes),
               time(history.checkpoints.findLast((event) => event.step === one.step)?.at),
+              artifactLink(`model-${one.step ?? 0}.safetensors`),
               one === best ? "best" : "",
             ],
           })),

@@ -258,7 +258,15 @@ await test("an ended job's curves, tables and files are the log's", async () => 
   await until("the log", async () => (await page.getByLabel("Log", {exact: true}).textContent().catch(() => "")) !== "");
   const [download] = await Promise.all([page.waitForEvent("download"), page.getByText("model.safetensors").click()]);
   const folder = (await stage.job(done)).folder;
-  assert.ok(fs.readFileSync(await download.path()).equals(fs.readFileSync(path.join(folder, "model.safetensors"))));
+  const model = fs.readFileSync(path.join(folder, "model.safetensors"));
+  assert.ok(fs.readFileSync(await download.path()).equals(model));
+  const row = page.getByRole("region", {name: "Checkpoints", exact: true}).locator("tbody tr").first();
+  const step = await row.locator("td").first().textContent();
+  const [kept] = await Promise.all([page.waitForEvent("download"), row.getByRole("link").click()]);
+  assert.equal(kept.suggestedFilename(), `model-${step}.safetensors`);
+  // The newest checkpoint has the final weights: as many bytes of tensors, the same ones.
+  const tensors = (file) => file.subarray(8 + Number(file.readBigUInt64LE()));
+  assert.ok(tensors(fs.readFileSync(await kept.path())).equals(tensors(model)));
 });
 
 await test("an element is made again only for another key, also if keys are numbers", async () => {
@@ -399,17 +407,26 @@ await test(`no point is lost or doubled over ${BREAKS} breaks`, async () => {
   const page = await stage.open(proxied);
   await page.show(`#/jobs/${id}`);
   await awaitState(page, "running");
+  // A text may stand in the banner for half a second only, so the page itself keeps all texts.
+  await page.evaluate(() => {
+    const banner = document.querySelector("#banner");
+    window.said = [];
+    new MutationObserver(() => window.said.push(banner.textContent)).observe(banner, {childList: true});
+  });
+  const awaitSaid = (part) =>
+    until(`the page says "${part}"`, () => page.evaluate((part) => window.said.some((text) => text.includes(part)), part));
   for (let i = 0; i < BREAKS; i++) {
+    await page.evaluate(() => window.said.splice(0));
     const have = () => page.evaluate(() => window.tandemHistory.sequence);
     await stage.killDaemon();
-    await until("the page says so", async () => (await page.locator("#banner").textContent()).includes("does not answer"), 15);
+    await awaitSaid("does not answer");
     await stage.startDaemon("--data-folder", data);
     await until("the page is well again", async () => await page.locator("#banner").isHidden());
     const before = await have();
     await until("more events", async () => (await have()) > before);
     // The connections to the dashboard itself break.
     assert.ok(proxy.cut() > 0);
-    await until("the page says so", async () => (await page.locator("#banner").textContent()).includes("lost"), 15);
+    await awaitSaid("lost");
     const then = await have();
     await until("more events after the cut", async () => (await have()) > then);
     assert.ok(await page.locator("#banner").isHidden());
