@@ -12,6 +12,7 @@
 #include "engine/layers/blocks.h"
 #include "engine/layers/fields.h"
 #include "engine/layers/layer_kind.h"
+#include "engine/layers/lstm.h"
 #include "engine/layers/sequence.h"
 #include "engine/layers/tokens.h"
 
@@ -65,9 +66,18 @@ void CheckFullNames(const Layers& layers, const std::string& prefix, const std::
   }
 }
 
+// Gives an lstm layer without a bias_initializer the default. The default follows from the layer's own
+// weights.
+void KeepBiases(v1::Layer* layer) {
+  v1::Layer filled = *layer;
+  LstmKind().FillDefaults(&filled);
+  *layer->mutable_lstm()->mutable_bias_initializer() = filled.lstm().bias_initializer();
+}
+
 }  // namespace
 
 void SetWeightInitializers(const v1::Initializer& initializer, bool replaces, Layers* layers) {
+  if (initializer.kind_case() == v1::Initializer::KIND_NOT_SET) return;
   const auto set = [&](v1::Initializer* own) {
     if (replaces || own->kind_case() == v1::Initializer::KIND_NOT_SET) *own = initializer;
   };
@@ -83,6 +93,7 @@ void SetWeightInitializers(const v1::Initializer& initializer, bool replaces, La
         set(layer.mutable_dense()->mutable_weight_initializer());
         break;
       case v1::Layer::kLstm:
+        KeepBiases(&layer);
         set(layer.mutable_lstm()->mutable_weight_initializer());
         set(layer.mutable_lstm()->mutable_recurrent_initializer());
         break;

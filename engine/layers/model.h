@@ -18,7 +18,7 @@ namespace tandem {
 void FillModelDefaults(v1::Model* model);
 
 // Sets the initializers of all weights that Model.weight_initializer concerns, in blocks too. Without
-// `replaces`, only missing initializers are set.
+// `replaces`, only missing initializers are set. An initializer without a kind changes nothing.
 void SetWeightInitializers(const v1::Initializer& initializer, bool replaces,
                            google::protobuf::RepeatedPtrField<v1::Layer>* layers);
 

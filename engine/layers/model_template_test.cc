@@ -89,6 +89,11 @@ TEST(ModelTemplateTest, AModelsInitializerReplacesTheTemplates) {
   const v1::Model model =
       Expanded("weight_initializer { uniform { low: -1 high: 1 } } template { resnet18 {} }", kMnist);
   EXPECT_EQ(model.layers(0).conv2d().weight_initializer().uniform().high(), 1);
+  EXPECT_TRUE(Expanded("weight_initializer {} template { resnet18 {} }", kMnist)
+                  .layers(0)
+                  .conv2d()
+                  .weight_initializer()
+                  .has_he());
   const std::vector<FieldViolation> found =
       Violations("weight_initializer { uniform { low: 1 high: -1 } } template { mlp {} }", kMnist);
   ASSERT_EQ(found.size(), 1u);

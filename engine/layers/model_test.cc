@@ -72,10 +72,32 @@ TEST(ModelTest, OneInitializerIsForAllWeights) {
   EXPECT_TRUE(residual.layers(0).conv2d().bias_initializer().has_zeros());
   EXPECT_EQ(model.layers(3).dense().weight_initializer().normal().standard_deviation(), 0.01);
 
+  // An initializer of no kind is none.
+  EXPECT_TRUE(Parse("input { shape: 8 } weight_initializer {} layers { dense { units: 4 } }")
+                  .layers(0)
+                  .dense()
+                  .weight_initializer()
+                  .has_xavier());
+
   // A wrong initializer is reported once.
   ExpectViolation(R"(input { shape: 8 } weight_initializer { normal { standard_deviation: -1 } }
                      layers { dense { units: 4 } } layers { dense { units: 4 } })",
                   "weight_initializer.normal.standard_deviation", "-1");
+}
+
+TEST(ModelTest, BiasesKeepTheirOwnInitializer) {
+  const v1::Model model = Parse(R"(
+    input { shape: [5, 4] } weight_initializer { constant { value: 0.5 } }
+    layers { lstm { units: 16 } }
+    layers { lstm { units: 16 weight_initializer { zeros {} } } }
+    layers { lstm { units: 16 bias_initializer { constant { value: 1 } } } })");
+  EXPECT_EQ(model.layers(0).lstm().weight_initializer().constant().value(), 0.5);
+  EXPECT_EQ(model.layers(0).lstm().recurrent_initializer().constant().value(), 0.5);
+  EXPECT_EQ(model.layers(0).lstm().bias_initializer().uniform().high(), 0.25);
+  EXPECT_TRUE(model.layers(1).lstm().weight_initializer().has_zeros());
+  EXPECT_TRUE(model.layers(1).lstm().bias_initializer().has_zeros());
+  EXPECT_EQ(model.layers(2).lstm().weight_initializer().constant().value(), 0.5);
+  EXPECT_EQ(model.layers(2).lstm().bias_initializer().constant().value(), 1);
 }
 
 TEST(ModelTest, NamesStepAsideForThoseThatAreGiven) {
