@@ -26,6 +26,9 @@ void FillInitializerDefaults(v1::Initializer* initializer);
 // INVALID_ARGUMENT with the wrong fields, relative to the Initializer ("uniform.high").
 absl::Status CheckInitializer(const v1::Initializer& initializer);
 
+// Returns the number of products that an orthogonal initial value of `shape` takes.
+double OrthogonalProducts(const Shape& shape);
+
 // Returns the initial value of the parameter `name`, float32. It depends on the arguments alone.
 // `initializer` has a kind and its defaults, and was checked.
 Tensor Initialize(const v1::Initializer& initializer, const Shape& shape, Fans fans, uint64_t seed,

@@ -12,6 +12,7 @@
 #include "engine/data/dealing.h"
 #include "engine/graph/memory_plan.h"
 #include "engine/graph/ops/unscale_gradients.h"
+#include "engine/initializers/initializer.h"
 #include "engine/layers/model.h"
 #include "engine/losses/loss.h"
 #include "engine/metrics/evaluator.h"
@@ -20,6 +21,7 @@
 #include "engine/schedules/schedule.h"
 #include "engine/training/early_stopping.h"
 #include "engine/training/job_checks.h"
+#include "engine/training/parameter_tracker.h"
 #include "engine/training/replica_spec.h"
 #include "engine/training/resident_data.h"
 #include "engine/training/step_graph.h"
@@ -189,6 +191,19 @@ absl::Status CheckJob(const v1::JobSpec& job) {
 
 namespace {
 
+// INVALID_ARGUMENT if the parameter's initial values would take minutes.
+absl::Status CheckDrawing(const Parameter& parameter) {
+  if (parameter.initializer.kind_case() != v1::Initializer::kOrthogonal) return absl::OkStatus();
+  const double products = OrthogonalProducts(parameter.shape);
+  constexpr double kMostProducts = 2e11;
+  if (products <= kMostProducts) return absl::OkStatus();
+  return FieldError(
+      "model",
+      absl::StrCat("has an orthogonal initializer for ", parameter.name, " ", parameter.shape.ToString(),
+                   ", which is too large to be made orthogonal; give this layer another "
+                   "weight_initializer, such as he"));
+}
+
 // Plans a job after its checks.
 absl::StatusOr<JobPlan> PlanChecked(const v1::JobSpec& spec, const DatasetInfo& dataset, bool resident) {
   const v1::Training& training = spec.training();
@@ -201,6 +216,7 @@ absl::StatusOr<JobPlan> PlanChecked(const v1::JobSpec& spec, const DatasetInfo& 
   JobPlan plan;
   MemoryTally tally(MostWorkspace(spec));
   int64_t batch_bytes = 0;
+  int64_t reported = 0;  // The elements of the parameters that report_parameters copies.
   for (const int64_t batch :
        BatchSizes(dataset.train_samples, training.global_batch_size(), training.drop_last())) {
     const std::vector<int64_t> shares = DealSamples(batch, loads);
@@ -226,8 +242,13 @@ absl::StatusOr<JobPlan> PlanChecked(const v1::JobSpec& spec, const DatasetInfo& 
       samples_before = shape.samples;
       part_bytes = InputBytes(step.graph);
       share_bytes += part_bytes;
-      plan.parameters = 0;
-      for (const Parameter& parameter : step.parameters) plan.parameters += parameter.shape.elements();
+      plan.parameters = reported = 0;
+      for (size_t i = 0; i < step.parameters.size(); ++i) {
+        const Parameter& parameter = step.parameters[i];
+        TANDEM_RETURN_IF_ERROR(CheckDrawing(parameter));
+        plan.parameters += parameter.shape.elements();
+        if (i < ParameterTracker::kMostParameters) reported += parameter.shape.elements();
+      }
     }
     batch_bytes = std::max(batch_bytes, share_bytes);
     // A graph may accept the largest share and refuse the smallest, as batch normalisation refuses a single
@@ -271,6 +292,7 @@ absl::StatusOr<JobPlan> PlanChecked(const v1::JobSpec& spec, const DatasetInfo& 
   if (!spec.checkpoints().off()) {
     plan.host_memory_bytes += copies * (tally.variable_bytes() - plan.resident_bytes);
   }
+  if (training.report_parameters()) plan.host_memory_bytes += 2 * reported * SizeOf(dtype);
   // Samples are assembled on the host before they are copied to a device.
   plan.host_memory_bytes += plan.resident_bytes;
   plan.ops = tally.ops();

@@ -64,6 +64,21 @@ TEST(PlanTest, KnowsWhatAJobTakes) {
   EXPECT_LT(plan->replica_memory_bytes, int64_t{256} << 20);
 }
 
+TEST(PlanTest, ReportsOfParametersKeepTwoCopies) {
+  const absl::StatusOr<JobPlan> plain = PlanJob(Lenet(), kFashion);
+  const absl::StatusOr<JobPlan> reporting = PlanJob(Lenet("training { report_parameters: true }"), kFashion);
+  ASSERT_TRUE(plain.ok() && reporting.ok());
+  EXPECT_EQ(reporting->host_memory_bytes, plain->host_memory_bytes + 2 * 4 * 431080);
+}
+
+TEST(PlanTest, AMatrixTooLargeToBeMadeOrthogonalIsRefused) {
+  const std::string orthogonal = "model { weight_initializer { orthogonal {} } layers { dense { units: ";
+  EXPECT_TRUE(PlanJob(Lenet(orthogonal + "10 } } }"), kFashion).ok());
+  ExpectViolation(
+      Lenet(orthogonal + "8192 } } layers { dense { units: 8192 } } layers { dense { units: 10 } } }"),
+      "model", "dense_4.weight [8192, 8192]");
+}
+
 TEST(PlanTest, OneClassIsNothingToLearn) {
   DatasetInfo data = kFashion;
   data.classes = 1;
