@@ -7,26 +7,55 @@
 #include "engine/base/status_macros.h"
 #include "engine/checkpoint/checkpoint_file.h"
 #include "engine/checkpoint/checkpoint_folder.h"
+#include "engine/optimizers/optimizer.h"
+#include "engine/training/model_file.h"
 #include "engine/training/snapshot.h"
 
 namespace tandem {
 namespace {
 
-// Merges the states of several replicas into the state of a single replica.
-void Join(const v1::Replicas& spec, int replicas, Resumption* resumption) {
-  TrainingState& state = resumption->state;
-  const std::vector<double> shares = SharesOf(spec, state);
+// Merges the states of several replicas into the state of a single replica. `why` compares the checkpoint
+// with this job.
+void Join(const v1::Replicas& spec, absl::string_view why, Resumption* resumption) {
+  const TrainingState& state = resumption->state;
   resumption->notices.push_back(
-      absl::StrCat("The checkpoint of step ", state.step, " is of ", shares.size(),
-                   shares.size() == 1 ? " replica" : " replicas", ", and this job has ", replicas,
-                   ": all of them begin with the mean of what those had of their own."));
-  resumption->tensors = AverageCheckpoint(std::move(resumption->tensors), shares);
-  // The epoch's sums stay whole.
-  const int64_t skipped = SkippedStepsOf(state.epoch_shares);
-  state.epoch_shares = {TotalOf(state.epoch_shares)};
-  state.epoch_shares[0].skipped_steps = skipped;
-  state.epoch_shares.resize(replicas);
-  state.loads.clear();
+      absl::StrCat("The checkpoint of step ", state.step, why,
+                   ": all replicas begin with the mean of what the checkpoint's replicas had of their own."));
+  resumption->tensors = AverageCheckpoint(std::move(resumption->tensors), SharesOf(spec, state));
+}
+
+// Returns the learning rate before any schedule.
+double RateAtFirst(const v1::Training& training, size_t replicas) {
+  return LearningRateOf(training.optimizer()) *
+         (training.schedule().linear_scaling() ? static_cast<double>(replicas) : 1);
+}
+
+// Fits the checkpoint to a job that differs from the job that wrote the checkpoint.
+absl::Status Fit(const v1::JobSpec& spec, int replicas, Resumption* resumption) {
+  TrainingState& state = resumption->state;
+  TANDEM_ASSIGN_OR_RETURN(const v1::JobSpec writer, JobIn(state.model));
+  const size_t before = state.epoch_shares.size();
+  if (state.plateau.has_value()) {
+    // A plateau keeps the rate itself, and not how far the rate has dropped.
+    state.plateau->rate *= RateAtFirst(spec.training(), replicas) / RateAtFirst(writer.training(), before);
+  }
+  if (static_cast<int>(before) != replicas) {
+    Join(spec.replicas(),
+         absl::StrCat(" is of ", before, before == 1 ? " replica" : " replicas", ", and this job has ",
+                      replicas),
+         resumption);
+    // The epoch's sums stay whole.
+    const int64_t skipped = SkippedStepsOf(state.epoch_shares);
+    state.epoch_shares = {TotalOf(state.epoch_shares)};
+    state.epoch_shares[0].skipped_steps = skipped;
+    state.epoch_shares.resize(replicas);
+    state.loads.clear();
+  } else if (before > 1 && writer.replicas().has_parameter_averaging() &&
+             !spec.replicas().has_parameter_averaging()) {
+    Join(writer.replicas(), " is of replicas that stepped alone, and this job's replicas step together",
+         resumption);
+  }
+  return absl::OkStatus();
 }
 
 // The number of damaged checkpoints that remain.
@@ -54,7 +83,7 @@ absl::StatusOr<Resumption> ReadResumption(Env* env, const std::string& path) {
 }  // namespace
 
 absl::StatusOr<absl::optional<Resumption>> OpenCheckpoint(Env* env, const std::string& folder,
-                                                          const v1::Replicas& spec, int replicas,
+                                                          const v1::JobSpec& spec, int replicas,
                                                           bool sets_aside) {
   if (folder.empty()) return absl::optional<Resumption>();
   TANDEM_ASSIGN_OR_RETURN(const std::vector<std::string> files, ListCheckpointFiles(env, folder));
@@ -83,8 +112,9 @@ absl::StatusOr<absl::optional<Resumption>> OpenCheckpoint(Env* env, const std::s
         return absl::FailedPreconditionError(renamed.message());
     }
     if (sets_aside && !damaged.empty()) RemoveOldDamagedCheckpoints(env, folder, kDamagedKept);
-    if (static_cast<int>(resumption->state.epoch_shares.size()) != replicas) {
-      Join(spec, replicas, &*resumption);
+    if (const absl::Status status = Fit(spec, replicas, &*resumption); !status.ok()) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("the checkpoint ", path, " cannot be used: ", status.message()));
     }
     return absl::make_optional(*std::move(resumption));
   }

@@ -29,11 +29,15 @@ struct Resumption {
 
 // Reads the newest checkpoint in `folder`, if any, for a job of `replicas` replicas. Skips a damaged
 // checkpoint if an older checkpoint exists, and adds a notice. If `sets_aside`, renames the damaged file, so
-// that it no longer counts. If the checkpoint has another number of replicas, all replicas begin with the
-// mean of their states, weighted as `spec` says, with a notice. Returns nothing without checkpoints.
-// FAILED_PRECONDITION if checkpoints exist but none can be used.
+// that it no longer counts. Returns nothing without checkpoints. FAILED_PRECONDITION if checkpoints exist but
+// none can be used.
+//
+// Another job may have written the checkpoint. If that job had another number of replicas, all replicas begin
+// with the mean of its replicas' states, weighted as `spec` says, with a notice. The same holds if only that
+// job averaged parameters; the weights are then that job's. If `spec` begins with another learning rate, a
+// plateau's rate changes by the same factor.
 absl::StatusOr<absl::optional<Resumption>> OpenCheckpoint(Env* env, const std::string& folder,
-                                                          const v1::Replicas& spec, int replicas,
+                                                          const v1::JobSpec& spec, int replicas,
                                                           bool sets_aside);
 
 // Returns whether an ended training also ends there under `training`, whose length is `length`. For example,

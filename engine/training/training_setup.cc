@@ -47,9 +47,9 @@ absl::Status TrainingSetup::Open() {
 
 absl::Status TrainingSetup::OpenCheckpoint() {
   absl::optional<Resumption>& resumed = beginning_->resumed;
-  TANDEM_ASSIGN_OR_RETURN(
-      resumed, tandem::OpenCheckpoint(options_.env, options_.checkpoint_folder, spec().replicas(), ranks(),
-                                      /*sets_aside=*/options_.group.worker == 0));
+  TANDEM_ASSIGN_OR_RETURN(resumed,
+                          tandem::OpenCheckpoint(options_.env, options_.checkpoint_folder, spec(), ranks(),
+                                                 /*sets_aside=*/options_.group.worker == 0));
   if (!resumed.has_value()) return absl::OkStatus();
   state_ = resumed->state;
   checkpoint_ = resumed->checkpoint;
