@@ -15,6 +15,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/data/dealing.h"
 #include "engine/data/sampler.h"
+#include "engine/training/model_file.h"
 #include "engine/training/plan.h"
 #include "engine/training/replica_spec.h"
 #include "engine/training/step_graph.h"
@@ -66,13 +67,16 @@ absl::Status CheckCheckpointFits(const v1::JobSpec& job, const DatasetInfo& data
       const StepGraph step,
       BuildTrainingGraph(spec, data, PartsOf(whole, spec.training().accumulation_steps()).back()));
   std::map<std::string, SafetensorsEntry> there = VariablesOf(checkpoint);
-  std::vector<std::string> of_model, of_optimizer;
+  std::vector<std::string> of_model, of_optimizer, of_average;
+  const auto faults_of = [&](absl::string_view name) -> std::vector<std::string>& {
+    // Names of a model's own variables contain no slash.
+    if (!absl::StrContains(name, '/')) return of_model;
+    return absl::StartsWith(name, kAveragePrefix) ? of_average : of_optimizer;
+  };
   for (const ValueId id : step.graph.variables()) {
     const Value& value = step.graph.value(id);
     if (value.variable_kind == VariableKind::kMeter || IsOfLossScaling(value.name)) continue;
-    const bool is_kept =
-        value.variable_kind == VariableKind::kOptimizerState || absl::StartsWith(value.name, kAveragePrefix);
-    std::vector<std::string>& faults = is_kept ? of_optimizer : of_model;
+    std::vector<std::string>& faults = faults_of(value.name);
     const auto found = there.find(value.name);
     if (found == there.end()) {
       faults.push_back(absl::StrCat("it has no ", value.name));
@@ -84,15 +88,21 @@ absl::Status CheckCheckpointFits(const v1::JobSpec& job, const DatasetInfo& data
     }
     there.erase(found);
   }
-  // Names of optimizer state contain a slash, other names do not.
   for (const auto& [name, entry] : there) {
-    if (IsOfLossScaling(name)) continue;
-    (absl::StrContains(name, '/') ? of_optimizer : of_model).push_back(absl::StrCat("it has ", name, " too"));
+    if (!IsOfLossScaling(name)) faults_of(name).push_back(absl::StrCat("it has ", name, " too"));
   }
   FieldViolations violations;
   Blame("model", std::move(of_model), violations);
   // If the parameters differ, the optimizer's state differs too, and is not worth a message.
-  if (violations.empty()) Blame("training.optimizer", std::move(of_optimizer), violations);
+  if (!violations.empty()) return violations.ToStatus();
+  // The optimizer has no state of frozen layers.
+  const absl::StatusOr<TrainingState> state = StateOfCheckpoint(checkpoint);
+  const absl::StatusOr<v1::JobSpec> writer = state.ok() ? JobIn(state->model) : state.status();
+  const bool freezes_alike =
+      !writer.ok() || std::equal(job.frozen_layers().begin(), job.frozen_layers().end(),
+                                 writer->frozen_layers().begin(), writer->frozen_layers().end());
+  Blame(freezes_alike ? "training.optimizer" : "frozen_layers", std::move(of_optimizer), violations);
+  Blame("training.weight_average", std::move(of_average), violations);
   return violations.ToStatus();
 }
 

@@ -94,6 +94,14 @@ TEST(CheckpointFitTest, WhatDiffersIsNamed) {
   v1::JobSpec other = spec;
   other.mutable_training()->mutable_optimizer()->mutable_momentum()->set_learning_rate(0.1);
   EXPECT_THAT(FaultOf(other, checkpoint), HasSubstr("training.optimizer: does not fit the checkpoint: "));
+  v1::JobSpec averaged = spec;
+  averaged.mutable_training()->mutable_weight_average();
+  EXPECT_THAT(FaultOf(averaged, checkpoint),
+              HasSubstr("training.weight_average: does not fit the checkpoint: "
+                        "it has no ema/"));
+  v1::JobSpec frozen = spec;
+  frozen.add_frozen_layers("conv2d_1");
+  EXPECT_THAT(FaultOf(frozen, checkpoint), HasSubstr("frozen_layers: does not fit the checkpoint: it has "));
   v1::JobSpec precise = spec;
   precise.mutable_replicas()->set_device_kind(v1::DEVICE_KIND_REFERENCE);
   EXPECT_THAT(FaultOf(precise, checkpoint), HasSubstr("float64"));

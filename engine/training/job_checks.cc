@@ -116,7 +116,10 @@ void CheckValidation(const v1::Training& training, FieldViolations& violations) 
 void CheckBestModel(const v1::Training& training, FieldViolations& violations) {
   if (!training.has_best_model()) return;
   const v1::BestModel& best = training.best_model();
-  CheckMeasure(training, "training.best_model", BestMeasure(training).name, best.mode(), violations);
+  // Otherwise the measure is early_stopping's or the loss, and reported there.
+  if (!best.metric().empty() || best.mode() != v1::PLATEAU_MODE_UNSPECIFIED) {
+    CheckMeasure(training, "training.best_model", BestMeasure(training).name, best.mode(), violations);
+  }
   if (best.export_best() && !best.keep_weights()) {
     violations.Add("training.best_model.export_best", "needs keep_weights, which is false");
   }
