@@ -115,6 +115,23 @@ TEST(EvaluationTest, AgreesWithTheLastValidationBitForBit) {
   }
 }
 
+TEST(EvaluationTest, DealsByTheLoadsThatTheTrainingMeasured) {
+  v1::JobSpec spec = Spec(2);
+  spec.mutable_replicas()->add_worker_load(1);
+  spec.mutable_replicas()->add_worker_load(0.4);
+  const Trained trained = Train(spec, "cpu");
+  // The stored job asks for the measurement, and the model has the result.
+  v1::JobSpec stored = Spec(2);
+  stored.mutable_replicas()->set_auto_worker_load(true);
+  const absl::StatusOr<TrainedModel> model =
+      ReadTrainedModel(stored, testing::TempDir() + "/evaluated.safetensors");
+  ASSERT_TRUE(model.ok()) << model.status();
+  EXPECT_THAT(model->spec.replicas().worker_load(), ElementsAre(1, 0.4));
+  const auto evaluation = EvaluateModel(*model, RequestFor(spec.dataset()), *Cpu());
+  ASSERT_TRUE(evaluation.ok()) << evaluation.status();
+  EXPECT_EQ(evaluation->loss(), trained.validation.loss());
+}
+
 TEST(EvaluationTest, MeasuresOtherDataAndTrainingSamples) {
   const v1::JobSpec spec = Spec(1);
   const Trained trained = Train(spec, "cpu");

@@ -45,12 +45,14 @@ absl::StatusOr<TrainedModel> ReadTrainedModel(const v1::JobSpec& spec, const std
   } else {
     TANDEM_ASSIGN_OR_RETURN(model.weights, ReadModelWeights(model.spec.model(), path));
   }
-  // The training counted the classes for balance_classes, and gave the settings of classes to their labels.
   absl::StatusOr<v1::JobSpec> job = JobIn(header.metadata);
   if (!job.ok()) {
     return absl::Status(job.status().code(), absl::StrCat(path, ": ", job.status().message()));
   }
+  // The training counted the classes for balance_classes, and gave the settings of classes to their labels.
+  // It may have measured the loads.
   *model.spec.mutable_training()->mutable_loss() = std::move(*job->mutable_training()->mutable_loss());
+  *model.spec.mutable_replicas() = std::move(*job->mutable_replicas());
   absl::StatusOr<TrainedOn> trained_on = ReadTrainedOn(header.metadata, InputShapeOf(model.spec.model()));
   if (!trained_on.ok()) {
     return absl::Status(trained_on.status().code(), absl::StrCat(path, ": ", trained_on.status().message()));
