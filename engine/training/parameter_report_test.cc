@@ -84,6 +84,18 @@ TEST(ParameterReportTest, AFrozenLayerDoesNotChange) {
   EXPECT_EQ(recorder.parameters[0].parameters(0).relative_change(), 0);
 }
 
+TEST(ParameterReportTest, AnEpochThatEarlyStoppingCutsShortIsReported) {
+  v1::JobSpec spec = Reporting(1, 5);
+  spec.mutable_training()->mutable_validation()->set_every_steps(3);
+  spec.mutable_training()->mutable_early_stopping()->set_target(1e9);
+  TrainingRecorder recorder;
+  ASSERT_TRUE(Train(spec, "cpu", &recorder).ok());
+  ASSERT_THAT(recorder.epochs, SizeIs(1));
+  ASSERT_THAT(recorder.parameters, SizeIs(1));
+  EXPECT_EQ(recorder.parameters[0].epoch(), recorder.epochs[0].epoch());
+  EXPECT_EQ(recorder.parameters[0].step(), 3);
+}
+
 TEST(ParameterReportTest, OtherJobsReportNone) {
   TrainingRecorder recorder;
   ASSERT_TRUE(Train(SmallLenet(1), "cpu", &recorder).ok());
