@@ -34,11 +34,12 @@ absl::StatusOr<std::vector<const SafetensorsExtent*>> FindVariable(const Extents
   } else {
     for (size_t rank = 0; rank < replicas; ++rank) {
       const auto own = extents.find(absl::StrCat("replica/", rank, "/", variable));
-      if (own != extents.end()) found.push_back(own->second);
+      if (own == extents.end()) break;
+      found.push_back(own->second);
     }
     if (!found.empty() && found.size() != replicas) {
       return absl::DataLossError(
-          absl::StrCat("it has ", variable, " of ", found.size(), " of ", replicas, " replicas"));
+          absl::StrCat("it has ", variable, " of replica 0, and not of replica ", found.size()));
     }
   }
   for (const SafetensorsExtent* extent : found) {
