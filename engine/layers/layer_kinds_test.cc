@@ -129,10 +129,6 @@ TEST(LayerKindsTest, SlicesARangeOfADimension) {
   ExpectViolation("layers { slice { size: -1 } }", "layers[0].slice.size", "at least 1");
   ExpectViolation("layers { slice { start: 6 } }", "layers[0].slice.start", "ends at index 5");
   ExpectViolation("layers { slice { start: 4 size: 3 } }", "layers[0].slice.size", "has 2 indices from 4");
-  ExpectViolation(
-      "layers { embedding { vocabulary_size: 9 dimension: 2 } inputs: 'input' } "
-      "layers { slice {} inputs: 'input' }",
-      "layers[1]", "reads the input, which is tokens");
 }
 
 TEST(LayerKindsTest, DropoutKeepsTheShape) {
