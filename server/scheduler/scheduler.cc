@@ -140,8 +140,9 @@ absl::Status Scheduler::RestoreLease(const v1::Job& job) {
   holder.lease_time = job.has_lease_time() ? TimeOf(job.lease_time()) : clock_->Now();
   // Trust the wall clock: its jumps while no daemon ran are unknown.
   holder.leased_at = clock_->Elapsed() - std::max(absl::ZeroDuration(), clock_->Now() - holder.lease_time);
-  // The time in a cluster's queue does not count.
-  if (!job.spec().has_cluster() || job.state() == v1::JOB_STATE_RUNNING) {
+  // If the job has left its lease, run_seconds has the lease's time. The time in a cluster's queue does not
+  // count.
+  if (IsHolding(job.state()) && (!job.spec().has_cluster() || job.state() == v1::JOB_STATE_RUNNING)) {
     holder.limit_at = holder.leased_at + LongestRemaining(job, absl::ZeroDuration());
   }
   holder.ending = job.state() != v1::JOB_STATE_STARTING && job.state() != v1::JOB_STATE_RUNNING;

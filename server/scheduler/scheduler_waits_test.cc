@@ -317,6 +317,25 @@ TEST_F(SchedulerTest, AJobWhoseTimeIsUpIsCancelled) {
   EXPECT_EQ(jobs_.machine().Get(id)->reason(), v1::STATE_REASON_TIME_LIMIT_EXCEEDED);
 }
 
+// Its run_seconds has the lease's time, though its process has not exited yet.
+TEST_F(SchedulerTest, ANewDaemonCountsTheLeaseOfAPausedJobOnce) {
+  OpenAndStart(1);
+  v1::JobSpec limited;
+  limited.set_time_limit_seconds(60);
+  const std::string id = NewJob(1, limited);
+  starter_.Take();
+  ASSERT_TRUE(jobs_.Apply(id, 1, {Started(1)}).ok());
+  Pass(absl::Seconds(40));
+  ASSERT_TRUE(jobs_.Pause(id).ok());
+  ASSERT_TRUE(jobs_.Apply(id, 1, {tandem::Finished(2, v1::JOB_STATE_PAUSED)}).ok());
+  ASSERT_EQ(jobs_.Get(id).run_seconds(), 40);
+  Reopen(1);
+  ASSERT_THAT(Holders(), ElementsAre("jobs/" + id));
+  AwaitDecision();
+  ASSERT_TRUE(jobs_.AddNotice(NewJob(1), "after the scheduler's requests").ok());
+  EXPECT_EQ(jobs_.Get(id).state(), v1::JOB_STATE_PAUSED);
+}
+
 TEST_F(SchedulerTest, AJobOnAClusterIsCancelledAtItsTimeLimitSinceItsTrainingBegan) {
   OpenAndStart(1);
   v1::JobSpec limited;
