@@ -271,6 +271,7 @@ absl::Status Daemon::TakeOverJobs() {
   left.erase(
       std::remove_if(left.begin(), left.end(), [](const v1::Job& job) { return IsAtRest(job.state()); }),
       left.end());
+  if (cluster_ == nullptr) TANDEM_RETURN_IF_ERROR(CheckNoneOnCluster(left));
   for (v1::Job& job : workers_->FindLingering()) left.push_back(std::move(job));
   for (v1::Job& job : left) RenameLeasedGpus(inventory_->Devices(), &job);
   if (absl::Status status = scheduler_->Restore(left); !status.ok()) {
