@@ -74,7 +74,7 @@ absl::Time JobQueue::NextRaise(absl::Time now) const {
   absl::Time next = absl::InfiniteFuture();
   for (const auto& [key, group] : groups_) {
     if (group.waits_since == absl::InfiniteFuture()) continue;
-    // If the clock was set back, a wait may be negative.
+    // A wait may begin after `now`.
     const double levels =
         std::max(0.0, std::floor(absl::FDivDuration(now - group.waits_since, ageing_interval_)));
     next = std::min(next, group.waits_since + ageing_interval_ * (levels + 1));

@@ -21,7 +21,7 @@ struct WaitingJob {
   int priority = 0;
   // Orders a user's jobs of the same priority.
   absl::Time create_time;
-  // The time when it became QUEUED or got its priority.
+  // The time when it became QUEUED or got its priority, by Clock::Elapsed() since the Unix epoch.
   absl::Time waits_since;
   GangRequest gang;
   // The share of each device. Below 1, the job shares its devices.
@@ -52,6 +52,9 @@ struct WaitingJob {
 // start lowers the group by one level. So a group that others overtake starts at least one job per interval
 // in the end. A long queue gains nothing over a short queue. A group that starts a job in each interval never
 // rises.
+//
+// All times but `create_time` are by Clock::Elapsed() since the Unix epoch, so that setting the clock changes
+// no wait.
 class JobQueue {
  public:
   explicit JobQueue(absl::Duration ageing_interval = absl::Hours(1)) : ageing_interval_(ageing_interval) {}

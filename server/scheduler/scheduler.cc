@@ -90,7 +90,7 @@ absl::Status Scheduler::Restore(const std::vector<v1::Job>& jobs) {
   for (const v1::Job& job : jobs) {
     if (job.state() == v1::JOB_STATE_QUEUED) {
       MutexLock lock(&mutex_);
-      Enqueue(job, std::min(clock_->Now(), std::max(TimeOf(job.create_time()), TimeOf(job.lease_time()))));
+      Enqueue(job, MonotonicOf(std::max(TimeOf(job.create_time()), TimeOf(job.lease_time()))));
       continue;
     }
     if (const absl::Status status = RestoreLease(job); !status.ok()) {
@@ -115,7 +115,7 @@ void Scheduler::RestoreWaits(const std::vector<v1::Job>& jobs) {
       wait->second = std::max(wait->second, std::min(TimeOf(job.lease_time()), clock_->Now()));
     }
   }
-  for (const auto& [group, since] : waits) queue_.RestoreWait(group, since);
+  for (const auto& [group, since] : waits) queue_.RestoreWait(group, MonotonicOf(since));
 }
 
 absl::Status Scheduler::RestoreLease(const v1::Job& job) {
@@ -236,7 +236,7 @@ void Scheduler::OnMoved(const v1::Job& job) {
   // Scheduled handles the start.
   if (job.state() == v1::JOB_STATE_STARTING) return;
   MutexLock lock(&mutex_);
-  if (job.state() == v1::JOB_STATE_QUEUED) return Enqueue(job, clock_->Now());
+  if (job.state() == v1::JOB_STATE_QUEUED) return Enqueue(job, MonotonicNow());
   if (IsAtRest(job.state())) return OnRest(job);
   const auto found = holders_.find(JobId(job.name()));
   if (found == holders_.end()) return;
@@ -279,7 +279,7 @@ void Scheduler::OnPriorityChange(const std::string& id, int priority) {
   if (const WaitingJob* waiting = queue_.Find(id); waiting != nullptr) {
     WaitingJob changed = *waiting;
     changed.priority = priority;
-    changed.waits_since = clock_->Now();
+    changed.waits_since = MonotonicNow();
     queue_.Remove(id);
     queue_.Add(std::move(changed));
   }
@@ -287,7 +287,7 @@ void Scheduler::OnPriorityChange(const std::string& id, int priority) {
     found->second.job.set_priority(priority);
     if (found->second.starting.has_value()) {
       found->second.starting->priority = priority;
-      found->second.starting->waits_since = clock_->Now();
+      found->second.starting->waits_since = MonotonicNow();
     }
   }
   Changed();
@@ -360,6 +360,7 @@ void Scheduler::Run() {
 Snapshot Scheduler::TakeSnapshot() const {
   Snapshot snapshot;
   snapshot.now = clock_->Now();
+  snapshot.monotonic_now = MonotonicNow();
   snapshot.queue = &queue_;
   absl::flat_hash_map<std::string, int> positions;
   for (const v1::Device& device : inventory_->Devices()) {
@@ -434,10 +435,10 @@ void Scheduler::Place(Orders* orders) {
       continue;
     }
     Hold(*waiting, std::move(lease), DevicesOfRanks(waiting->gang, placement.devices), snapshot.now, orders);
-    queue_.Start(placement.job_id, snapshot.now, placement.was_longest);
+    queue_.Start(placement.job_id, snapshot.monotonic_now, placement.was_longest);
   }
-  queue_.NoteWaiting(decision.waiting, snapshot.now);
-  next_raise_ = clock_->Elapsed() + (queue_.NextRaise(snapshot.now) - snapshot.now);
+  queue_.NoteWaiting(decision.waiting, snapshot.monotonic_now);
+  next_raise_ = queue_.NextRaise(snapshot.monotonic_now) - absl::UnixEpoch();
   for (const std::string& id : decision.preemptions) {
     const auto holder = holders_.find(id);
     if (holder == holders_.end() || holder->second.ending) continue;

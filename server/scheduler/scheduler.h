@@ -1,6 +1,7 @@
 #ifndef TANDEM_SERVER_SCHEDULER_SCHEDULER_H_
 #define TANDEM_SERVER_SCHEDULER_SCHEDULER_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -175,6 +176,12 @@ class Scheduler : public JobObserver, public WaitingSource {
   // The job has ended or is paused.
   void OnRest(const v1::Job& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnPriorityChange(const std::string& id, int priority) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Returns Clock::Elapsed() as an absl::Time, which does not jump.
+  absl::Time MonotonicNow() const { return absl::UnixEpoch() + clock_->Elapsed(); }
+  // Converts a time of the wall clock. A time in the future becomes MonotonicNow.
+  absl::Time MonotonicOf(absl::Time time) const {
+    return MonotonicNow() - std::max(absl::ZeroDuration(), clock_->Now() - time);
+  }
   // `waits_since` as WaitingJob::waits_since.
   void Enqueue(const v1::Job& job, absl::Time waits_since) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Sets the starts of the groups' waits: the last start of a job that has not ended, or else the creation of

@@ -138,6 +138,28 @@ TEST_F(SchedulerTest, ANewDaemonKnowsHowLongJobsHaveWaited) {
   EXPECT_EQ(RaisedBy(third), 1);
 }
 
+TEST_F(SchedulerTest, SettingTheClockChangesNoWait) {
+  OpenAndStart(1);
+  NewJob(1);
+  starter_.Take();
+  const std::string id = NewJob(1, {}, "bob");
+  AwaitDecision();
+  int hours = 0;
+  for (const absl::Duration ahead : {absl::Hours(240), -absl::Hours(240), absl::ZeroDuration()}) {
+    jobs_.settable_clock().Set(ahead);
+    Pass(absl::Hours(1));
+    AwaitDecision();
+    EXPECT_EQ(RaisedBy(id), ++hours) << ahead;
+  }
+  // A job that arrives while the clock is back has not waited longer.
+  jobs_.settable_clock().Set(-absl::Hours(240));
+  const std::string later = NewJob(1, {}, "carl");
+  AwaitDecision();
+  jobs_.settable_clock().Set(absl::ZeroDuration());
+  Pass(absl::Hours(1));
+  EXPECT_EQ(RaisedBy(later), 1);
+}
+
 TEST_F(SchedulerTest, TimeOverTheQuotaIsNoWait) {
   most_devices_ = 1;
   OpenAndStart(2);
