@@ -26,6 +26,12 @@ const WaitingJob* JobQueue::Find(const std::string& id) const {
   return place == index_.end() ? nullptr : &place->second.job->second;
 }
 
+std::optional<JobQueue::Key> JobQueue::KeyOf(const std::string& id) const {
+  const auto place = index_.find(id);
+  if (place == index_.end()) return std::nullopt;
+  return place->second.job->first;
+}
+
 bool JobQueue::Remove(const std::string& id) {
   const auto found = index_.find(id);
   if (found == index_.end()) return false;

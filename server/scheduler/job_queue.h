@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -80,6 +81,8 @@ class JobQueue {
   // is_delayed and the run times.
   WaitingJob* Find(const std::string& id);
   const WaitingJob* Find(const std::string& id) const;
+  // Returns the place of the job with this id among its group's jobs; nullopt if no job has the id.
+  std::optional<Key> KeyOf(const std::string& id) const;
   // Returns false if no job has this id.
   bool Remove(const std::string& id);
   // Removes a job that starts. `was_longest`: it had waited longest of its group's jobs that could run, so

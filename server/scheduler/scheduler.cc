@@ -281,7 +281,7 @@ void Scheduler::OnPriorityChange(const std::string& id, int priority) {
     changed.priority = priority;
     changed.waits_since = MonotonicNow();
     queue_.Remove(id);
-    queue_.Add(std::move(changed));
+    AddToQueue(std::move(changed));
   }
   if (const auto found = holders_.find(id); found != holders_.end()) {
     found->second.job.set_priority(priority);
@@ -313,8 +313,15 @@ void Scheduler::Enqueue(const v1::Job& job, absl::Time waits_since) {
     waiting.is_delayed = delay > absl::ZeroDuration();
     if (waiting.is_delayed) delayed_[waiting.id] = clock_->Elapsed() + delay;
   }
-  if (waiting.is_on_cluster) cluster_jobs_.insert(waiting.id);
-  if (queue_.Add(std::move(waiting))) Changed();
+  if (AddToQueue(std::move(waiting))) Changed();
+}
+
+bool Scheduler::AddToQueue(WaitingJob waiting) {
+  const std::string id = waiting.id;
+  const bool is_on_cluster = waiting.is_on_cluster;
+  if (!queue_.Add(std::move(waiting))) return false;
+  if (is_on_cluster) cluster_jobs_[*queue_.KeyOf(id)] = id;
+  return true;
 }
 
 void Scheduler::Ping(absl::AnyInvocable<void()> done) {
@@ -527,10 +534,7 @@ void Scheduler::Scheduled(const std::string& id, const absl::StatusOr<v1::Job>& 
     wake_ = true;
     return;
   }
-  if (waiting.has_value()) {
-    if (waiting->is_on_cluster) cluster_jobs_.insert(waiting->id);
-    queue_.Add(*std::move(waiting));
-  }
+  if (waiting.has_value()) AddToQueue(*std::move(waiting));
   retry_ = true;
 }
 

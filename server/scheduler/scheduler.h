@@ -6,7 +6,6 @@
 #include <functional>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -199,6 +198,8 @@ class Scheduler : public JobObserver, public WaitingSource {
   void EndDelays() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Wakes the policy if a wait has raised a job since the last decision.
   void NoteRaises() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Adds a job to the queue. Returns false if the job is already in it.
+  bool AddToQueue(WaitingJob waiting) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Removes a job from the queue.
   void Dequeue(const std::string& id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -214,8 +215,8 @@ class Scheduler : public JobObserver, public WaitingSource {
   JobQueue queue_ ABSL_GUARDED_BY(mutex_);
   // The ends of restart delays, by job id and Clock::Elapsed(), which does not jump.
   std::map<std::string, absl::Duration> delayed_ ABSL_GUARDED_BY(mutex_);
-  // The ids of waiting jobs that run on a cluster. May have ids of jobs that left the queue.
-  std::set<std::string> cluster_jobs_ ABSL_GUARDED_BY(mutex_);
+  // The ids of waiting jobs that run on a cluster, oldest first. May have jobs that left the queue.
+  std::map<JobQueue::Key, std::string> cluster_jobs_ ABSL_GUARDED_BY(mutex_);
   // Keyed by job id. Includes queued jobs that were preempted or restart while their process still runs.
   absl::flat_hash_map<std::string, Holder> holders_ ABSL_GUARDED_BY(mutex_);
   FairShare usage_ ABSL_GUARDED_BY(mutex_);

@@ -69,6 +69,30 @@ TEST_F(SchedulerTest, AJobInAClustersQueueHoldsSinceItsStart) {
   EXPECT_EQ(held->lease_time, jobs_.clock().Now());
 }
 
+TEST_F(SchedulerTest, ACappedSweepsJobsOnAClusterStartInTheirOrder) {
+  JobMachine::NewSweep sweep;
+  sweep.sweep.set_display_name("search");
+  sweep.sweep.set_max_running(1);
+  v1::JobSpec spec;
+  spec.set_name("small");
+  spec.mutable_replicas()->set_count(1);
+  spec.mutable_cluster()->mutable_slurm()->set_nodes(1);
+  for (int i = 0; i < 8; ++i) sweep.jobs.emplace_back().spec = spec.SerializeAsString();
+  OpenAndStart(1);
+  Awaited<absl::StatusOr<StoredSweep>> done;
+  jobs_.machine().CreateSweep(std::move(sweep), done.Done());
+  const absl::StatusOr<StoredSweep> made = done.Get();
+  ASSERT_TRUE(made.ok()) << made.status();
+  // The last job enters the queue again.
+  ASSERT_TRUE(jobs_.SetPriority(JobId(made->jobs.back().job.name()), 5).ok());
+  for (const StoredJob& expected : made->jobs) {
+    const v1::Job started = starter_.Take().job;
+    EXPECT_EQ(started.name(), expected.job.name());
+    EXPECT_TRUE(starter_.IsEmpty());
+    Finish(JobId(started.name()), 1);
+  }
+}
+
 TEST_F(SchedulerTest, TimeInWhichAJobRanIsNoWait) {
   OpenAndStart(1);
   v1::JobSpec preemptible;
