@@ -327,7 +327,8 @@ void ClusterJobs::TakeOver(const std::shared_ptr<Run>& run) {
       run->seen = **found;
       run->phase = Run::Phase::kWatched;
       if (run->waits_in_queue() && run->is_stopping()) run->cancel_at = now;
-    } else if (was_started || (run->is_adopted && run->state != v1::JOB_STATE_STARTING)) {
+    } else if (was_started || run->state == v1::JOB_STATE_RUNNING ||
+               (run->is_adopted && run->state != v1::JOB_STATE_STARTING)) {
       run->phase = Run::Phase::kWatched;
       run->absent_since = now;
     } else if (!run->is_adopted && run->job.has_spec()) {
@@ -339,19 +340,27 @@ void ClusterJobs::TakeOver(const std::shared_ptr<Run>& run) {
   }
   if (!to_queue) return;
   // It was never submitted, or Slurm forgot it before it started.
-  release_lease_(run->job_id, run->attempt);
   const PendingResult<v1::Job> requeued;
   jobs_->Requeue(run->job_id, run->attempt, requeued.Callback());
   const absl::Status status = requeued.Wait().status();
-  MutexLock lock(&mutex_);
-  if (status.ok()) {
-    const auto entry = runs_.find(run->job_id);
-    if (entry != runs_.end() && entry->second == run) runs_.erase(entry);
+  if (!status.ok()) {
+    spdlog::error("job not queued again job={}: {}", run->job_id, status.ToString());
+    MutexLock lock(&mutex_);
+    run->phase = Run::Phase::kWatched;
+    run->absent_since = MonotonicNow();
     return;
   }
-  spdlog::error("job not queued again job={}: {}", run->job_id, status.ToString());
-  run->phase = Run::Phase::kWatched;
-  run->absent_since = MonotonicNow();
+  Erase(run);
+}
+
+void ClusterJobs::Erase(const std::shared_ptr<Run>& run) {
+  {
+    // Erase the run before the lease returns, because the next attempt may then start.
+    MutexLock lock(&mutex_);
+    const auto found = runs_.find(run->job_id);
+    if (found != runs_.end() && found->second == run) runs_.erase(found);
+  }
+  release_lease_(run->job_id, run->attempt);
 }
 
 void ClusterJobs::Observe() {
@@ -427,7 +436,7 @@ void ClusterJobs::Note(const std::shared_ptr<Run>& run, const LaunchedAttempt* s
       run->is_lost = is_silent && run->absent_since + options_.absence_limit <= now;
       if (end.has_value() || run->is_lost || (!IsHolding(run->state) && run->session == nullptr)) {
         session = run->End(now);
-      } else if (!was_started && run->session == nullptr &&
+      } else if (run->state != v1::JOB_STATE_RUNNING && !was_started && run->session == nullptr &&
                  run->absent_since + options_.unstarted_absence_limit <= now) {
         if (run->is_stopping()) {
           session = run->End(now);
@@ -527,13 +536,7 @@ void ClusterJobs::Settle(const std::shared_ptr<Run>& run) {
     RemoveAttemptFiles(run->folder, run->attempt);
   }
   spdlog::info("attempt ended job={} attempt={}", run->job_id, run->attempt);
-  {
-    // Erase the run before the lease returns, because the next attempt may then start.
-    MutexLock lock(&mutex_);
-    const auto found = runs_.find(run->job_id);
-    if (found != runs_.end() && found->second == run) runs_.erase(found);
-  }
-  release_lease_(run->job_id, run->attempt);
+  Erase(run);
 }
 
 }  // namespace tandem

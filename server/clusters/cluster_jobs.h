@@ -124,6 +124,8 @@ class ClusterJobs final : public WorkerStarter, public JobObserver, public Worke
   void CancelDue();
   void SettleEnded();
   void Settle(const std::shared_ptr<Run>& run);
+  // Forgets the run, and returns its lease.
+  void Erase(const std::shared_ptr<Run>& run) ABSL_LOCKS_EXCLUDED(mutex_);
   // PublishAttemptFiles, by a single thread at a time.
   absl::Status Publish(const JobFolder& folder, int32_t attempt) ABSL_LOCKS_EXCLUDED(publish_mutex_);
 

@@ -346,6 +346,21 @@ TEST_F(ClusterJobsTest, AnAttemptThatIsForgottenBeforeItsStartIsQueuedAgain) {
   ASSERT_TRUE(WaitForState(id.job_id, v1::JOB_STATE_QUEUED));
   EXPECT_GE(absl::Now() - forgotten, absl::Milliseconds(90));
   EXPECT_EQ(jobs_.Get(id.job_id).reason(), v1::STATE_REASON_REQUEUED);
+  ASSERT_TRUE(Eventually([&] { return !released().empty(); }));
+  EXPECT_THAT(released(), ElementsAre(absl::StrCat(id.job_id, "/1")));
+}
+
+// The file "started" may be invisible, for example while the file system's answers are old.
+TEST_F(ClusterJobsTest, ARunningAttemptThatIsForgottenIsLost) {
+  Begin();
+  const AttemptId id = Start();
+  ASSERT_TRUE(jobs_.Apply(id.job_id, id.attempt, {Started(1)}).ok());
+  const absl::Time forgotten = absl::Now();
+  launcher_.Forget(id);
+  ASSERT_TRUE(WaitForState(id.job_id, v1::JOB_STATE_QUEUED));
+  EXPECT_GE(absl::Now() - forgotten, absl::Milliseconds(290));
+  EXPECT_EQ(jobs_.Get(id.job_id).reason(), v1::STATE_REASON_RESTARTING);
+  ASSERT_TRUE(Eventually([&] { return !released().empty(); }));
   EXPECT_THAT(released(), ElementsAre(absl::StrCat(id.job_id, "/1")));
 }
 

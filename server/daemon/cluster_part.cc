@@ -4,6 +4,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
 #include "engine/base/field_violations.h"
 #include "engine/base/status_macros.h"
 #include "server/store/records.h"
@@ -79,6 +81,21 @@ absl::StatusOr<std::vector<v1::ClusterPartition>> ClusterPart::Partitions() {
   std::sort(partitions.begin(), partitions.end(),
             [](const auto& a, const auto& b) { return a.name() < b.name(); });
   return partitions;
+}
+
+absl::Status CheckNoneOnCluster(const std::vector<v1::Job>& jobs) {
+  std::vector<absl::string_view> names;
+  for (const v1::Job& job : jobs) {
+    if (job.spec().has_cluster() && IsHolding(job.state())) names.push_back(job.name());
+  }
+  if (names.empty()) return absl::OkStatus();
+  constexpr size_t kMostNames = 10;
+  std::string list = absl::StrJoin(names.begin(), names.begin() + std::min(names.size(), kMostNames), ", ");
+  if (names.size() > kMostNames) absl::StrAppend(&list, " and ", names.size() - kMostNames, " more");
+  return absl::FailedPreconditionError(
+      absl::StrCat("cannot take over the jobs of the earlier daemon: ", list,
+                   " may run on the cluster; give --shared-folder and --worker-listen as the earlier daemon "
+                   "had them, until these jobs have ended or are paused"));
 }
 
 void StarterChoice::Start(const v1::Job& job, const std::vector<v1::Device>& devices) {

@@ -59,6 +59,10 @@ class ClusterPart {
   std::unique_ptr<WorkerListener> listener_;
 };
 
+// Checks that a daemon without a cluster can take over these jobs of an earlier daemon. FAILED_PRECONDITION:
+// some jobs run on a cluster, so nothing would ever end them.
+absl::Status CheckNoneOnCluster(const std::vector<v1::Job>& jobs);
+
 // Starts a job's workers on this machine, or on a cluster if the job asks for a cluster. Thread-safe.
 class StarterChoice final : public WorkerStarter {
  public:

@@ -271,6 +271,7 @@ absl::Status Daemon::TakeOverJobs() {
   left.erase(
       std::remove_if(left.begin(), left.end(), [](const v1::Job& job) { return IsAtRest(job.state()); }),
       left.end());
+  if (cluster_ == nullptr) TANDEM_RETURN_IF_ERROR(CheckNoneOnCluster(left));
   for (v1::Job& job : workers_->FindLingering()) left.push_back(std::move(job));
   for (v1::Job& job : left) RenameLeasedGpus(inventory_->Devices(), &job);
   if (absl::Status status = scheduler_->Restore(left); !status.ok()) {
@@ -417,6 +418,7 @@ absl::Status Daemon::Monitor(const ListenAddress* address) {
   parts.upload_bytes = [this] { return static_cast<double>(uploads_->used_bytes()); };
   parts.backup_age = [this] { return backups_->NewestAge().value_or(absl::InfiniteDuration()); };
   parts.state_folder = state_folder_->path();
+  parts.is_saving = [this] { return is_saving(); };
   parts.audit = audit_.get();
   parts.tls = tls_.get();
   parts.cuda_major = TANDEM_CUDA_MAJOR;
@@ -437,6 +439,8 @@ Daemon::~Daemon() { Stop(); }
 void Daemon::Stop() {
   if (std::exchange(stopped_, true)) return;
   if (state_folder_ != nullptr) state_folder_->AnnounceStop();
+  // If the database's file was removed, save its content now: the stop may not get as far as the store.
+  if (store_ != nullptr) store_->Probe([](const absl::Status&) {});
   const bool drained = drain_ != nullptr && drain_->is_drained();
   if (server_ != nullptr && drained) server_->AwaitStreams(kWatcherGrace);
   lifecycle_->Stop();

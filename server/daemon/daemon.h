@@ -78,11 +78,15 @@ class Daemon {
   const ListenAddress* metrics_address() const { return monitoring_.address(); }
   std::string token_file() const { return state_folder_->path() + "/token"; }
 
-  // Returns true if the daemon stops because its database is damaged or missing. The next daemon on the
-  // folder repairs the database.
+  // Returns true if the database was found damaged or missing. The next daemon on the folder repairs the
+  // database.
   bool is_damaged() const { return is_damaged_; }
+  // Returns true while the daemon saves the content of a removed or replaced database, which would be lost
+  // with the process.
+  bool is_saving() const { return is_saving_; }
 
-  // Refuses new work, ends streams with UNAVAILABLE, and closes everything, within 5 seconds. Idempotent.
+  // Refuses new work, ends streams with UNAVAILABLE, and closes everything, within 5 seconds, or later if
+  // is_saving. Idempotent.
   void Stop();
 
  private:
@@ -155,6 +159,7 @@ class Daemon {
   // The last restoration of the database, by this daemon or an earlier daemon.
   std::optional<Restoration> restoration_;
   std::atomic<bool> is_damaged_ = false;
+  std::atomic<bool> is_saving_ = false;
   std::unique_ptr<Store> store_;
   std::unique_ptr<TokenRegistry> tokens_;
   std::shared_ptr<const Authenticator> authenticator_;

@@ -98,7 +98,10 @@ void Daemon::OnDamage(const absl::Status& damage) {
 }
 
 bool Daemon::OnLost(const absl::Status& loss, Connection* connection) {
+  is_damaged_ = true;
+  is_saving_ = true;
   const absl::StatusOr<v1::Backup> saved = backups_->CreateFrom(connection);
+  is_saving_ = false;
   if (!saved.ok()) {
     spdlog::error(
         "{}. Nothing is written any more, and the content could not be saved yet, which is tried again; do "
@@ -106,7 +109,6 @@ bool Daemon::OnLost(const absl::Status& loss, Connection* connection) {
         std::string(loss.message()), std::string(saved.status().message()));
     return false;
   }
-  is_damaged_ = true;
   spdlog::error(
       "{}. The content is saved as {}, and this daemon stops: the next daemon restores it if there is no "
       "database, and otherwise uses the database that it finds; workers continue",

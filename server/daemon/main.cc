@@ -28,7 +28,7 @@
 namespace tandem {
 namespace {
 
-// A stopping daemon must end within 5 seconds.
+// A stopping daemon must end within 5 seconds, unless it saves the content of a removed database.
 constexpr absl::Duration kStopLimit = absl::Milliseconds(4500);
 
 // Prints a line for each check. Returns the exit status.
@@ -101,12 +101,18 @@ int Main(const std::vector<std::string>& arguments) {
   const MemoryReturn memory;
   lifecycle.WaitForStop();
   service_manager.Stopping();
+  const auto exit_status = [&] { return (*daemon)->is_damaged() ? 1 : 0; };
   {
-    const StopDeadline deadline(kStopLimit, (*daemon)->is_damaged() ? 1 : 0);
+    const auto must_wait = [&] {
+      if (!(*daemon)->is_saving()) return false;
+      service_manager.ExtendStop(kStopLimit);
+      return true;
+    };
+    const StopDeadline deadline(kStopLimit, must_wait, exit_status);
     (*daemon)->Stop();
   }
   spdlog::info("stopped");
-  return (*daemon)->is_damaged() ? 1 : 0;
+  return exit_status();
 }
 
 }  // namespace

@@ -77,19 +77,16 @@ absl::Status Monitoring::Start(Parts parts, const ListenAddress* address) {
   options.on_round = [this](const Health& health) { OnRound(health); };
   health_ = std::make_unique<HealthMonitor>(
       std::move(options),
-      std::vector<HealthMonitor::Part>{{"the store",
-                                        [store = parts_.store](HealthMonitor::Answer answer) {
-                                          store->Probe(std::move(answer));
-                                        }},
-                                       {"the scheduler",
-                                        [scheduler = parts_.scheduler](HealthMonitor::Answer answer) {
-                                          scheduler->Ping(
-                                              [answer = std::move(answer)] { answer(absl::OkStatus()); });
-                                        }},
-                                       {"the state folder",
-                                        [folder = parts_.state_folder](HealthMonitor::Answer answer) {
-                                          answer(CheckRoom(folder));
-                                        }}});
+      std::vector<HealthMonitor::Part>{
+          {"the store",
+           [store = parts_.store](HealthMonitor::Answer answer) { store->Probe(std::move(answer)); },
+           parts_.is_saving},
+          {"the scheduler",
+           [scheduler = parts_.scheduler](HealthMonitor::Answer answer) {
+             scheduler->Ping([answer = std::move(answer)] { answer(absl::OkStatus()); });
+           }},
+          {"the state folder",
+           [folder = parts_.state_folder](HealthMonitor::Answer answer) { answer(CheckRoom(folder)); }}});
   if (address == nullptr) return absl::OkStatus();
 
   devices_ = std::make_unique<DeviceMetrics>(parts_.devices);

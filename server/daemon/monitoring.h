@@ -50,6 +50,8 @@ class Monitoring {
     // Returns the age of the newest backup; infinite if none exists. May block.
     std::function<absl::Duration()> backup_age;
     std::string state_folder;
+    // Returns true while the store saves the content of a removed database, and so answers late.
+    std::function<bool()> is_saving;
     // Null: no metrics of the audit log.
     const AuditLog* audit = nullptr;
     // Null without TLS.

@@ -66,6 +66,10 @@ void ServiceManager::Ready(absl::string_view status) const {
 
 void ServiceManager::Stopping() const { Send("STOPPING=1\nSTATUS=stopping; workers continue"); }
 
+void ServiceManager::ExtendStop(absl::Duration time) const {
+  Send(absl::StrCat("EXTEND_TIMEOUT_USEC=", absl::ToInt64Microseconds(time)));
+}
+
 void ServiceManager::Alive() const { Send("WATCHDOG=1"); }
 
 void ServiceManager::Show(absl::string_view status) const { Send(StatusLine(status)); }

@@ -30,6 +30,8 @@ class ServiceManager {
   void Ready(absl::string_view status) const;
   // Reports that the process is stopping.
   void Stopping() const;
+  // Asks for this much more time from now on to stop. Call again before the time is over.
+  void ExtendStop(absl::Duration time) const;
   // Reports that the process works.
   void Alive() const;
   // Sends a new status line.

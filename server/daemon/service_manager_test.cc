@@ -74,6 +74,8 @@ TEST_P(ServiceManagerTest, SaysHowTheDaemonIs) {
   EXPECT_EQ(socket_.Take(), "STATUS=the disk is full");
   manager.Stopping();
   EXPECT_THAT(socket_.Take(), HasSubstr("STOPPING=1\n"));
+  manager.ExtendStop(absl::Seconds(4.5));
+  EXPECT_EQ(socket_.Take(), "EXTEND_TIMEOUT_USEC=4500000");
 }
 
 TEST_P(ServiceManagerTest, AnothersWatchdogIsNotThisOnes) {

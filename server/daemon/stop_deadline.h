@@ -1,6 +1,7 @@
 #ifndef TANDEM_SERVER_DAEMON_STOP_DEADLINE_H_
 #define TANDEM_SERVER_DAEMON_STOP_DEADLINE_H_
 
+#include <functional>
 #include <thread>
 
 #include "absl/time/time.h"
@@ -8,12 +9,13 @@
 
 namespace tandem {
 
-// Ends the process with `exit_status` if the stop takes longer than `limit`, even if other threads still
-// work. Every answered call is durable, so the next daemon recovers as after a crash. Does nothing if
-// destroyed in time.
+// Ends the process if the stop takes longer than `limit`, even if other threads still work. Every answered
+// call is durable, so the next daemon recovers as after a crash. Does nothing if destroyed in time.
 class StopDeadline {
  public:
-  StopDeadline(absl::Duration limit, int exit_status);
+  // After `limit`, still waits while `must_wait` returns true. Then ends the process with the status that
+  // `exit_status` returns. Both are called on another thread, `must_wait` several times per second.
+  StopDeadline(absl::Duration limit, std::function<bool()> must_wait, std::function<int()> exit_status);
   ~StopDeadline();
   StopDeadline(const StopDeadline&) = delete;
   StopDeadline& operator=(const StopDeadline&) = delete;

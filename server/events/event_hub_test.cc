@@ -62,6 +62,37 @@ class EventHubTest : public testing::Test {
     EXPECT_TRUE(done.Get().ok());
   }
 
+  // Adds a state change to the log.
+  static absl::StatusOr<std::shared_ptr<const v1::JobEvent>> Append(Transaction* transaction, StoredJob* job,
+                                                                    bool ends) {
+    auto event = std::make_shared<v1::JobEvent>();
+    event->set_job(job->job.name());
+    event->set_sequence(job->job.last_sequence() + 1);
+    event->set_terminal(ends);
+    job->job.set_state(ends ? v1::JOB_STATE_FAILED : v1::JOB_STATE_RUNNING);
+    TANDEM_RETURN_IF_ERROR(transaction->AppendEvent(*job, *event));
+    job->job.set_last_sequence(event->sequence());
+    return event;
+  }
+
+  // Commits an end and a resumption, without publishing them, and returns them.
+  std::vector<std::shared_ptr<const v1::JobEvent>> CommitEndAndResumption(const std::string& id) {
+    std::vector<std::shared_ptr<const v1::JobEvent>> events;
+    Awaited<absl::Status> done;
+    store_->Write(
+        [&](Transaction& transaction) -> absl::Status {
+          TANDEM_ASSIGN_OR_RETURN(StoredJob job, transaction.GetJobWithoutSpec(id));
+          for (const bool ends : {true, false}) {
+            TANDEM_ASSIGN_OR_RETURN(auto event, Append(&transaction, &job, ends));
+            events.push_back(std::move(event));
+          }
+          return transaction.UpdateJob(&job);
+        },
+        done.Done());
+    EXPECT_TRUE(done.Get().ok());
+    return events;
+  }
+
   // Commits and publishes `count` state changes, then calls `done`. If `ends`, the last change ends the job.
   void Log(const std::string& id, int count, bool ends, absl::AnyInvocable<void()> done) {
     struct Logged {
@@ -73,13 +104,7 @@ class EventHubTest : public testing::Test {
         [=](Transaction& transaction) -> absl::Status {
           TANDEM_ASSIGN_OR_RETURN(StoredJob job, transaction.GetJobWithoutSpec(id));
           for (int i = 0; i < count; ++i) {
-            auto event = std::make_shared<v1::JobEvent>();
-            event->set_job(job.job.name());
-            event->set_sequence(job.job.last_sequence() + 1);
-            event->set_terminal(ends && i + 1 == count);
-            job.job.set_state(event->terminal() ? v1::JOB_STATE_FAILED : v1::JOB_STATE_RUNNING);
-            TANDEM_RETURN_IF_ERROR(transaction.AppendEvent(job, *event));
-            job.job.set_last_sequence(event->sequence());
+            TANDEM_ASSIGN_OR_RETURN(auto event, Append(&transaction, &job, ends && i + 1 == count));
             auto change = std::make_shared<JobChange>();
             TANDEM_ASSIGN_OR_RETURN(change->cursor, transaction.AppendChange(job, event->sequence()));
             change->event = *event;
@@ -156,6 +181,29 @@ TEST_F(EventHubTest, AnEndThatOthersFollowIsNone) {
   end = Next(*watcher);
   ASSERT_TRUE(end.ok());
   EXPECT_EQ(*end, nullptr);
+}
+
+// The end and the resumption may be in one commit, and are published after it.
+TEST_F(EventHubTest, ALiveWatcherFollowsAJobThatIsResumedAtOnce) {
+  AddJob("a");
+  LogAndWait("a", 1);
+  const auto watcher = hub_->Subscribe("a", 0);
+  EXPECT_THAT(Take(*watcher, 1), ElementsAre(1));
+  Awaited<EventSubscription::Result> next;
+  watcher->Next(next.Done());
+  EXPECT_FALSE(next.IsDone());
+  const auto events = CommitEndAndResumption("a");
+  ASSERT_EQ(events.size(), 2);
+  hub_->Publish("a", events[0]);
+  const auto event = EntryOf(next.Get());
+  ASSERT_TRUE(event.ok() && *event != nullptr);
+  EXPECT_EQ((*event)->sequence(), 2);
+  Awaited<EventSubscription::Result> after;
+  watcher->Next(after.Done());
+  hub_->Publish("a", events[1]);
+  const auto later = EntryOf(after.Get());
+  ASSERT_TRUE(later.ok() && *later != nullptr) << later.status();
+  EXPECT_EQ((*later)->sequence(), 3);
 }
 
 TEST_F(EventHubTest, ReplaysThenFollowsThenEnds) {

@@ -78,13 +78,9 @@ void SubscriptionCore<Item>::Publish(const std::shared_ptr<const Item>& item) {
     if (!stopped_.ok() || !failure_.ok() || ended_) return;
     published_ = PositionOf(*item);
     if (live_) {
-      if (buffer_.size() < buffer_size_) {
-        // A read may already have added this entry and later entries.
-        ended_ = PositionOf(*item) > end_ && EndsLog(*item);
-        Append(item);
-      } else {
-        live_ = false;
-      }
+      // Only a read of the log says if a terminal event is the last: the job may have been resumed since.
+      live_ = buffer_.size() < buffer_size_ && !EndsLog(*item);
+      if (live_) Append(item);
     }
     enqueue = MustEnqueue();
   }

@@ -38,8 +38,9 @@ struct LogPage {
 // log is read when the buffer is empty.
 //
 // A watcher starts behind. It becomes live when a read reaches the log's end and nothing newer was published
-// meanwhile. It falls behind when its buffer is full. An entry may be read between its commit and its
-// publication. The publication then drops the entry, because its position is not beyond the buffer's.
+// meanwhile. It falls behind when its buffer is full, or when a terminal event is published. An entry may be
+// read between its commit and its publication. The publication then drops the entry, because its position is
+// not beyond the buffer's.
 template <typename Item>
 class SubscriptionCore : public Deliverer, public std::enable_shared_from_this<SubscriptionCore<Item>> {
  public:

@@ -50,9 +50,14 @@ Health HealthMonitor::Now() const {
   Health health;
   const absl::Duration now = options_.clock->Elapsed();
   for (size_t i = 0; i < parts_.size(); ++i) {
+    const bool is_busy = parts_[i].is_busy != nullptr && parts_[i].is_busy();
     State& state = *states_[i];
     MutexLock lock(&state.mutex);
-    if (state.asked != absl::InfiniteDuration() && now - state.asked > options_.patience) {
+    const bool is_late = state.asked != absl::InfiniteDuration() && now - state.asked > options_.patience;
+    if (is_late && is_busy) {
+      health.ready.Update(absl::UnavailableError(absl::StrCat(
+          parts_[i].name, " has been busy for ", absl::ToInt64Seconds(now - state.asked), " seconds")));
+    } else if (is_late) {
       health.alive.Update(absl::UnavailableError(
           absl::StrCat(parts_[i].name, " has not answered for ", absl::ToInt64Seconds(now - state.asked),
                        " seconds; restart the daemon, running jobs continue")));

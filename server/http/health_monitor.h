@@ -36,6 +36,9 @@ class HealthMonitor {
     // `answer` means that the daemon is not ready. Must not block. `answer` may be called late, after the
     // monitor's end, or never.
     std::function<void(Answer answer)> ask;
+    // Returns true while a long piece of work delays the answer. The part then does not count as hanging,
+    // but the daemon is not ready. Null: never.
+    std::function<bool()> is_busy = nullptr;
   };
   struct Options {
     // The time between two checks of a part.

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <deque>
 #include <utility>
 
@@ -17,15 +18,18 @@ using ::testing::HasSubstr;
 class FakePart {
  public:
   HealthMonitor::Part Part(const std::string& name) {
-    return {name, [this](HealthMonitor::Answer answer) {
+    return {name,
+            [this](HealthMonitor::Answer answer) {
               MutexLock lock(&mutex_);
               if (answers_) {
                 answer(status_);
               } else {
                 owed_.push_back(std::move(answer));
               }
-            }};
+            },
+            [this] { return is_busy_.load(); }};
   }
+  void SetBusy(bool is_busy) { is_busy_ = is_busy; }
   // Answers now and in future with this status.
   void Answer(const absl::Status& status) {
     std::deque<HealthMonitor::Answer> owed;
@@ -48,6 +52,7 @@ class FakePart {
   }
 
  private:
+  std::atomic<bool> is_busy_ = false;
   Mutex mutex_;
   bool answers_ ABSL_GUARDED_BY(mutex_) = true;
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
@@ -134,6 +139,21 @@ TEST_F(HealthMonitorTest, APartThatHangsIsGivenItsTimeAndIsNotAskedTwice) {
   EXPECT_FALSE(monitor_->Now().alive.ok());
   scheduler_.Answer(absl::OkStatus());
   EXPECT_TRUE(Next().alive.ok());
+}
+
+// For example the store while it saves the content of a removed database.
+TEST_F(HealthMonitorTest, APartThatIsBusyIsAliveAndNotReady) {
+  store_.Hang();
+  store_.SetBusy(true);
+  Start();
+  store_.AwaitAsked();
+  EXPECT_TRUE(Next().ready.ok());
+  clock_.Advance(absl::Seconds(31));
+  const Health health = Next();
+  EXPECT_TRUE(health.alive.ok()) << health.alive;
+  EXPECT_THAT(std::string(health.ready.message()), HasSubstr("the store has been busy for 31 seconds"));
+  store_.SetBusy(false);
+  EXPECT_FALSE(Next().alive.ok());
 }
 
 TEST_F(HealthMonitorTest, ADaemonThatStopsIsAliveAndNotReady) {

@@ -26,9 +26,10 @@ constexpr absl::Duration kLongestWait = absl::Minutes(10);
 constexpr int kPageSize = 1000;
 // Time to see that the clock is wrong, and to set it.
 constexpr absl::Duration kLongestHold = absl::Hours(24);
-// A smaller step of the clock is no jump: clocks are adjusted, and a job's end is stored before it is
-// observed.
+// A smaller step of the clock is no jump, because clocks are adjusted.
 constexpr absl::Duration kTolerance = absl::Minutes(1);
+// By this much, a cluster node's clock may be ahead of the daemon's.
+constexpr absl::Duration kSkew = absl::Hours(24);
 
 absl::Time EndOf(const v1::Job& job) { return TimeOf(job.end_time()); }
 
@@ -48,8 +49,11 @@ JobRetention::JobRetention(JobMachine* jobs, const Options& options, const Clock
 JobRetention::~JobRetention() { Stop(); }
 
 absl::Time JobRetention::DueOf(const v1::Job& job, absl::Time now) const {
-  const auto past = [&](absl::Time stamp) { return stamp > now ? std::min(stamp, steady_since_) : stamp; };
-  return std::max(past(EndOf(job)), past(restored_)) + keep_;
+  const auto past = [&](absl::Time stamp) {
+    return stamp > now + kSkew ? std::min(stamp, steady_since_) : stamp;
+  };
+  // A worker gives the end. Its node's clock may be far back, so the creation is a lower bound.
+  return std::max({past(EndOf(job)), past(TimeOf(job.create_time())), past(restored_)}) + keep_;
 }
 
 void JobRetention::Start() {
@@ -73,12 +77,13 @@ void JobRetention::Wake() {
 void JobRetention::OnMoved(const v1::Job& job) {
   if (!IsTerminal(job.state())) return;
   MutexLock lock(&mutex_);
-  const absl::Time end = EndOf(job);
-  if (absl::AbsDuration(AheadBy(end)) > kTolerance) was_off_ = woken_ = true;
-  LookLocked(job.sweep().empty() ? job.name() : job.sweep(), end + keep_);
+  // The job's own end proves nothing: its worker may report late, or have another node's clock.
+  const absl::Time now = clock_->Now();
+  if (absl::AbsDuration(AheadBy(now)) > kTolerance) was_off_ = woken_ = true;
+  LookLocked(job.sweep().empty() ? job.name() : job.sweep(), EndOf(job) + keep_);
   // This job may have been the last that kept its source.
   const std::string& source = job.spec().initial_weights().artifact().job();
-  if (!source.empty()) LookLocked(source, clock_->Now());
+  if (!source.empty()) LookLocked(source, now);
 }
 
 void JobRetention::Look(const std::string& name, absl::Time at) {

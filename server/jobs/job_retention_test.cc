@@ -14,6 +14,7 @@
 #include "engine/base/mutex.h"
 #include "server/jobs/job_machine_fixture.h"
 #include "server/jobs/settable_clock.h"
+#include "server/store/timestamps.h"
 
 namespace tandem {
 namespace {
@@ -242,7 +243,7 @@ TEST_F(JobRetentionTest, KeepsAJobThatEndedWhileTheClockWasSetBack) {
 }
 
 TEST_F(JobRetentionTest, SeesByAJobsEndThatTheClockWasSetBackForAMoment) {
-  JobRetention later(&jobs_.machine(), {.keep = 10 * kDay}, &jobs_.clock(), NoteNews());
+  JobRetention later(&jobs_.machine(), {.keep = 10 * kDay}, &jobs_.settable_clock(), NoteNews());
   const std::string early = Ended("early");
   later.Start();
   jobs_.clock().Advance(20 * kDay);
@@ -256,10 +257,61 @@ TEST_F(JobRetentionTest, SeesByAJobsEndThatTheClockWasSetBackForAMoment) {
   jobs_.settable_clock().Set(-30 * kDay);
   const absl::StatusOr<v1::Job> job = jobs_.machine().Get(Ended("job"));
   ASSERT_TRUE(job.ok()) << job.status();
-  jobs_.settable_clock().Set(absl::ZeroDuration());
   later.OnMoved(*job);
+  jobs_.settable_clock().Set(absl::ZeroDuration());
   AwaitNews(1);
   ExpectDeletedAt(jobs_.clock().Now() + kDay, JobId(job->name()), &later);
+}
+
+// The daemon was down, or the clock of the worker's node is wrong.
+TEST_F(JobRetentionTest, AWorkersOtherTimeStopsNoDeletion) {
+  retention_.Start();
+  jobs_.clock().Advance(10 * kDay);
+  for (const absl::Duration ahead : {-absl::Hours(3), absl::Hours(3)}) {
+    const std::string id = jobs_.NewJob();
+    jobs_.clock().Advance(absl::Hours(5));
+    const absl::Time end = jobs_.clock().Now() + ahead;
+    ASSERT_TRUE(jobs_.Schedule(id).ok());
+    internal::v1::WorkerEvent finished = Finished(1, v1::JOB_STATE_FAILED);
+    *finished.mutable_time() = TimestampOf(end);
+    ASSERT_TRUE(jobs_.Apply(id, 1, {finished}).ok());
+    ASSERT_EQ(TimeOf(jobs_.Get(id).end_time()), end);
+    jobs_.clock().Advance(end + kKeep - absl::Seconds(1) - jobs_.clock().Now());
+    // A deletion shows that nothing else is due.
+    retention_.Wake();
+    EXPECT_TRUE(Exists(id));
+    Advance(absl::Seconds(1));
+    EXPECT_THAT(TakeDeleted(1), ElementsAre(JobName(id)));
+  }
+}
+
+TEST_F(JobRetentionTest, AWorkersClockThatIsYearsBackDeletesNoNewJob) {
+  retention_.Start();
+  jobs_.clock().Advance(10 * kDay);
+  const std::string id = jobs_.NewJob();
+  const absl::Time created = jobs_.clock().Now();
+  ASSERT_TRUE(jobs_.Schedule(id).ok());
+  internal::v1::WorkerEvent finished = Finished(1, v1::JOB_STATE_FAILED);
+  *finished.mutable_time() = TimestampOf(absl::UnixEpoch());
+  ASSERT_TRUE(jobs_.Apply(id, 1, {finished}).ok());
+  ExpectDeletedAt(created + kKeep, id, &retention_);
+}
+
+// A job that starts from the other job's model makes the retention look at it early.
+TEST_F(JobRetentionTest, AJobWhoseNodeIsAheadIsKept) {
+  retention_.Start();
+  jobs_.clock().Advance(10 * kDay);
+  const std::string source = jobs_.NewJob();
+  const absl::Time end = jobs_.clock().Now() + absl::Hours(3);
+  ASSERT_TRUE(jobs_.Schedule(source).ok());
+  internal::v1::WorkerEvent finished = Finished(1, v1::JOB_STATE_FAILED);
+  *finished.mutable_time() = TimestampOf(end);
+  ASSERT_TRUE(jobs_.Apply(source, 1, {finished}).ok());
+  const std::string next = JobFrom(source);
+  jobs_.clock().Advance(absl::Hours(1));
+  ASSERT_TRUE(jobs_.Cancel(next).ok());
+  ASSERT_TRUE(jobs_.Delete(next).ok());
+  ExpectDeletedAt(end + kKeep, source, &retention_);
 }
 
 TEST_F(JobRetentionTest, AJobFromTheFutureEndedBeforeTheClockWasSet) {

@@ -46,11 +46,15 @@ absl::StatusOr<ModelFile> FindModelArtifact(const v1::Job& job, const std::strin
     models.push_back(candidate.name());
   }
   const std::string shown = absl::CHexEscape(wanted.substr(0, 80));
-  if (!IsTerminal(job.state()) && models.empty()) {
+  // A running job may list another model, such as its best, before kModelFile.
+  if (!IsTerminal(job.state())) {
     return WithReason(
         absl::FailedPreconditionError(absl::StrCat(
             "cannot use the model of ", job.name(),
-            ": it has none yet; wait until the job ends (tandem watch)",
+            models.empty()
+                ? ": it has none yet"
+                : absl::StrCat(": it has no '", shown, "' yet, only ", absl::StrJoin(models, ", ")),
+            "; wait until the job ends (tandem watch)",
             job.has_last_checkpoint() ? absl::StrCat(", or use the model of its newest checkpoint, ",
                                                      CheckpointModelName(job.last_checkpoint().step()))
                                       : "")),

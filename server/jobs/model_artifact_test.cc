@@ -60,6 +60,14 @@ TEST(ModelArtifactTest, AMissingModelSaysWhatThereIs) {
   EXPECT_TRUE(absl::IsFailedPrecondition(waiting)) << waiting;
   EXPECT_EQ(GetReason(waiting), "NO_MODEL_YET");
   EXPECT_THAT(std::string(waiting.message()), ::testing::Not(HasSubstr("checkpoint")));
+  // The best model comes before the last.
+  const absl::Status last =
+      FindModelArtifact(JobWith(v1::JOB_STATE_RUNNING, {"best.safetensors"}), "").status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(last)) << last;
+  EXPECT_EQ(GetReason(last), "NO_MODEL_YET");
+  EXPECT_THAT(
+      std::string(last.message()),
+      HasSubstr("jobs/lenet-1: it has no 'model.safetensors' yet, only best.safetensors; wait until"));
   v1::Job running = JobWith(v1::JOB_STATE_RUNNING, {});
   running.mutable_last_checkpoint()->set_step(40);
   EXPECT_THAT(std::string(missing(running).message()),

@@ -32,7 +32,7 @@ void JobDrain::CancelAll(Done done) {
         absl::StrCat("cannot shut down: the jobs to cancel cannot be read: ", jobs.status().message())));
     return;
   }
-  for (const v1::Job& job : *jobs) CancelJob(JobId(job.name()));
+  std::vector<std::string> ids;
   std::vector<Done> ready;
   int cancelled;
   {
@@ -42,10 +42,15 @@ void JobDrain::CancelAll(Done done) {
     aborted = aborted_;
     if (aborted.ok()) {
       waiting_.push_back(std::move(done));
+      for (const v1::Job& job : *jobs) {
+        std::string id = JobId(job.name());
+        if (pending_.insert(id).second) ids.push_back(std::move(id));
+      }
       ready = TakeIfDrained();
     }
   }
-  if (!aborted.ok()) done(aborted);
+  if (!aborted.ok()) return done(aborted);
+  for (const std::string& id : ids) CancelJob(id);
   for (Done& call : ready) call(cancelled);
 }
 
@@ -65,21 +70,35 @@ void JobDrain::OnMoved(const v1::Job& job) {
   if (job.state() != v1::JOB_STATE_QUEUED) return;
   {
     MutexLock lock(&mutex_);
-    if (!draining_) return;
+    if (!draining_ || !pending_.insert(id).second) return;
   }
   CancelJob(id);
 }
 
 void JobDrain::CancelJob(const std::string& id) {
-  {
-    MutexLock lock(&mutex_);
-    if (!pending_.insert(id).second) return;
-  }
   jobs_->Cancel(id, v1::STATE_REASON_SHUTDOWN, [this, id](absl::StatusOr<v1::Job> job) {
+    const absl::Status& status = job.status();
+    if (!status.ok() && !absl::IsNotFound(status) && !absl::IsFailedPrecondition(status))
+      return Fail(id, status);
     // The job ended by itself, was deleted, or was cancelled by somebody else before it was pending.
     // OnMoved already removed the jobs that this call ended.
-    if (!job.ok() || IsTerminal(job->state())) Forget(id, false);
+    if (!status.ok() || IsTerminal(job->state())) Forget(id, false);
   });
+}
+
+void JobDrain::Fail(const std::string& id, const absl::Status& status) {
+  std::vector<Done> failed;
+  {
+    MutexLock lock(&mutex_);
+    pending_.erase(id);
+    failed.swap(waiting_);
+    // A call that still reads the jobs asks for this job again.
+    if (looking_ == 0) draining_ = false;
+  }
+  for (Done& call : failed) {
+    call(absl::Status(status.code(), absl::StrCat("cannot shut down: ", JobName(id),
+                                                  " cannot be cancelled: ", status.message())));
+  }
 }
 
 void JobDrain::Forget(const std::string& id, bool cancelled) {

@@ -25,7 +25,8 @@ class JobDrain : public JobObserver {
   explicit JobDrain(JobMachine* jobs) : jobs_(jobs) {}
 
   // Cancels all present jobs, and all jobs that are still accepted. Calls `done` once when none is left. May
-  // be called again meanwhile. If the jobs cannot be read, `done` gets the error and nothing is cancelled.
+  // be called again meanwhile. If the jobs cannot be read, `done` gets the error and nothing is cancelled. If
+  // the store cannot cancel a job, all waiting `done`s get its error, and later jobs are not cancelled.
   void CancelAll(Done done);
 
   // Calls all waiting and later `done`s with this error.
@@ -40,7 +41,10 @@ class JobDrain : public JobObserver {
   void OnMoved(const v1::Job& job) override;
 
  private:
+  // Asks for the end of a job in pending_.
   void CancelJob(const std::string& id);
+  // A job cannot be cancelled. Ends the drain with its error.
+  void Fail(const std::string& id, const absl::Status& status);
   void Forget(const std::string& id, bool cancelled);
   // Returns the callbacks to call now, without the lock.
   std::vector<Done> TakeIfDrained() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

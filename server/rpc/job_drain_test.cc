@@ -1,5 +1,9 @@
 #include "server/rpc/job_drain.h"
 
+#include <filesystem>
+
+#include "SQLiteCpp/SQLiteCpp.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/jobs/job_machine_fixture.h"
 
@@ -38,6 +42,34 @@ TEST(JobDrainTest, DoesNotWaitForAJobThatSomeoneElseHadJustCancelled) {
   ASSERT_TRUE(jobs.WorkerLost(running, 1).ok());
   const absl::StatusOr<int> cancelled = drained.Get();
   EXPECT_TRUE(cancelled.ok()) << cancelled.status();
+  EXPECT_TRUE(drain.is_drained());
+  jobs.store().Close();
+}
+
+TEST(JobDrainTest, FailsIfTheStoreCannotCancelAJob) {
+  JobMachineFixture jobs;
+  JobDrain drain(&jobs.machine());
+  jobs.machine().AddObserver(&drain);
+  const std::string id = jobs.NewJob();
+  SQLite::Database database(
+      std::filesystem::path(jobs.Get(id).folder()).parent_path().parent_path() / "tandem.db",
+      SQLite::OPEN_READWRITE, /*aBusyTimeoutMs=*/10'000);
+  database.exec("CREATE TRIGGER trouble BEFORE UPDATE ON jobs BEGIN SELECT RAISE(ABORT, 'trouble'); END");
+  Awaited<absl::StatusOr<int>> failed;
+  drain.CancelAll(failed.Done());
+  const absl::Status status = failed.Get().status();
+  EXPECT_FALSE(status.ok());
+  EXPECT_THAT(status.message(),
+              testing::HasSubstr("cannot shut down: jobs/" + id + " cannot be cancelled: "));
+  EXPECT_FALSE(drain.is_drained());
+  database.exec("DROP TRIGGER trouble");
+  // The drain has ended, so later jobs stay.
+  EXPECT_EQ(jobs.Get(jobs.NewJob()).state(), v1::JOB_STATE_QUEUED);
+  Awaited<absl::StatusOr<int>> drained;
+  drain.CancelAll(drained.Done());
+  const absl::StatusOr<int> cancelled = drained.Get();
+  ASSERT_TRUE(cancelled.ok()) << cancelled.status();
+  EXPECT_EQ(*cancelled, 2);
   EXPECT_TRUE(drain.is_drained());
   jobs.store().Close();
 }

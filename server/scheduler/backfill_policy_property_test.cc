@@ -137,7 +137,7 @@ class World {
 
   Snapshot TakeSnapshot() {
     Snapshot snapshot;
-    snapshot.now = now_;
+    snapshot.now = snapshot.monotonic_now = now_;
     snapshot.queue = &queue_;
     for (const v1::Device& device : inventory_.Devices()) {
       snapshot.devices.push_back({device.name(), device.kind(), device.memory_bytes(), device.state()});

@@ -19,7 +19,7 @@ constexpr int64_t kGiB = 1 << 30;
 class BackfillPolicyTest : public testing::Test {
  protected:
   BackfillPolicyTest() {
-    snapshot_.now = absl::FromUnixSeconds(1'700'000'000);
+    snapshot_.now = snapshot_.monotonic_now = absl::FromUnixSeconds(1'700'000'000);
     snapshot_.queue = &queue_;
   }
 

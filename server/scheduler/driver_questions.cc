@@ -1,5 +1,6 @@
 #include "server/scheduler/driver_questions.h"
 
+#include <algorithm>
 #include <deque>
 #include <utility>
 
@@ -14,8 +15,6 @@ struct DriverQuestions::State {
   struct Asked {
     DriverQuestions::Question question;
     bool is_answered = false;
-    // Nobody waits for the answer any more, so the question is skipped.
-    bool is_left = false;
     absl::Status answer;
   };
 
@@ -38,7 +37,6 @@ struct DriverQuestions::State {
         if (state->stopping) return;
         asked = std::move(state->waiting.front());
         state->waiting.pop_front();
-        if (asked->is_left) continue;
         state->is_asking = true;
       }
       const absl::Status answer = asked->question();
@@ -66,7 +64,8 @@ absl::Status DriverQuestions::Ask(Question question, absl::Duration limit) {
   };
   state.mutex.AwaitWithTimeout(absl::Condition(&done), limit);
   if (asked->is_answered) return asked->answer;
-  asked->is_left = true;
+  // Nobody waits for the answer any more, so do not ask.
+  state.waiting.erase(std::remove(state.waiting.begin(), state.waiting.end(), asked), state.waiting.end());
   if (state.stopping) return absl::CancelledError("cannot ask the driver: the daemon is shutting down");
   return absl::UnavailableError(
       absl::StrCat("the driver did not answer within ", absl::FormatDuration(limit)));

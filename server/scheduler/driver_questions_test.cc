@@ -38,6 +38,15 @@ TEST(DriverQuestionsTest, ADriverThatHangsHoldsUpNobody) {
         },
         absl::Milliseconds(20))));
     EXPECT_FALSE(asked);
+    // Nothing keeps such a question.
+    const auto kept = std::make_shared<int>();
+    EXPECT_TRUE(absl::IsUnavailable(questions.Ask(
+        [kept] {
+          ADD_FAILURE() << *kept;
+          return absl::OkStatus();
+        },
+        absl::Milliseconds(20))));
+    EXPECT_EQ(kept.use_count(), 1);
     std::thread waiting([&questions] {
       EXPECT_TRUE(absl::IsCancelled(questions.Ask([] { return absl::OkStatus(); }, absl::Hours(1))));
     });

@@ -26,6 +26,12 @@ const WaitingJob* JobQueue::Find(const std::string& id) const {
   return place == index_.end() ? nullptr : &place->second.job->second;
 }
 
+std::optional<JobQueue::Key> JobQueue::KeyOf(const std::string& id) const {
+  const auto place = index_.find(id);
+  if (place == index_.end()) return std::nullopt;
+  return place->second.job->first;
+}
+
 bool JobQueue::Remove(const std::string& id) {
   const auto found = index_.find(id);
   if (found == index_.end()) return false;
@@ -74,7 +80,7 @@ absl::Time JobQueue::NextRaise(absl::Time now) const {
   absl::Time next = absl::InfiniteFuture();
   for (const auto& [key, group] : groups_) {
     if (group.waits_since == absl::InfiniteFuture()) continue;
-    // If the clock was set back, a wait may be negative.
+    // A wait may begin after `now`.
     const double levels =
         std::max(0.0, std::floor(absl::FDivDuration(now - group.waits_since, ageing_interval_)));
     next = std::min(next, group.waits_since + ageing_interval_ * (levels + 1));

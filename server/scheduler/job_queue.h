@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -21,7 +22,7 @@ struct WaitingJob {
   int priority = 0;
   // Orders a user's jobs of the same priority.
   absl::Time create_time;
-  // The time when it became QUEUED or got its priority.
+  // The time when it became QUEUED or got its priority, by Clock::Elapsed() since the Unix epoch.
   absl::Time waits_since;
   GangRequest gang;
   // The share of each device. Below 1, the job shares its devices.
@@ -52,6 +53,9 @@ struct WaitingJob {
 // start lowers the group by one level. So a group that others overtake starts at least one job per interval
 // in the end. A long queue gains nothing over a short queue. A group that starts a job in each interval never
 // rises.
+//
+// All times but `create_time` are by Clock::Elapsed() since the Unix epoch, so that setting the clock changes
+// no wait.
 class JobQueue {
  public:
   explicit JobQueue(absl::Duration ageing_interval = absl::Hours(1)) : ageing_interval_(ageing_interval) {}
@@ -77,6 +81,8 @@ class JobQueue {
   // is_delayed and the run times.
   WaitingJob* Find(const std::string& id);
   const WaitingJob* Find(const std::string& id) const;
+  // Returns the place of the job with this id among its group's jobs; nullopt if no job has the id.
+  std::optional<Key> KeyOf(const std::string& id) const;
   // Returns false if no job has this id.
   bool Remove(const std::string& id);
   // Removes a job that starts. `was_longest`: it had waited longest of its group's jobs that could run, so

@@ -52,7 +52,6 @@ TEST_F(JobQueueTest, AGroupGoesUpALevelInEachInterval) {
   EXPECT_EQ(RaisedBy(kBegin + absl::Minutes(59)), 0);
   EXPECT_EQ(RaisedBy(kBegin + absl::Hours(1)), 1);
   EXPECT_EQ(RaisedBy(kBegin + absl::Hours(2.5)), 2);
-  // Setting the clock back lowers no level.
   EXPECT_EQ(RaisedBy(kBegin - absl::Hours(5)), 0);
   EXPECT_EQ(RaisedBy(kBegin + absl::Hours(100'000)), 1000);
 }

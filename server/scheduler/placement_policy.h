@@ -56,6 +56,8 @@ struct UserShare {
 // The whole input of a decision.
 struct Snapshot {
   absl::Time now;
+  // For JobQueue. Does not jump if the clock is set.
+  absl::Time monotonic_now;
   std::vector<DeviceSlot> devices;
   std::vector<HoldingJob> holding;
   // Users that are missing have used nothing and have no quota.

@@ -34,7 +34,7 @@ QueueOrder::QueueOrder(const Snapshot& snapshot, ReadinessOf readiness) : readin
     Head head;
     head.state = &state;
     head.device_seconds = *state.user_seconds;
-    const int raised_by = queue.RaisedBy(group, snapshot.now);
+    const int raised_by = queue.RaisedBy(group, snapshot.monotonic_now);
     if (raised_by > 0 && state.longest != group.jobs.end()) {
       state.is_raised = head.is_raised = true;
       head.job = state.longest;

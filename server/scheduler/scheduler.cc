@@ -90,7 +90,7 @@ absl::Status Scheduler::Restore(const std::vector<v1::Job>& jobs) {
   for (const v1::Job& job : jobs) {
     if (job.state() == v1::JOB_STATE_QUEUED) {
       MutexLock lock(&mutex_);
-      Enqueue(job, std::min(clock_->Now(), std::max(TimeOf(job.create_time()), TimeOf(job.lease_time()))));
+      Enqueue(job, MonotonicOf(std::max(TimeOf(job.create_time()), TimeOf(job.lease_time()))));
       continue;
     }
     if (const absl::Status status = RestoreLease(job); !status.ok()) {
@@ -115,7 +115,7 @@ void Scheduler::RestoreWaits(const std::vector<v1::Job>& jobs) {
       wait->second = std::max(wait->second, std::min(TimeOf(job.lease_time()), clock_->Now()));
     }
   }
-  for (const auto& [group, since] : waits) queue_.RestoreWait(group, since);
+  for (const auto& [group, since] : waits) queue_.RestoreWait(group, MonotonicOf(since));
 }
 
 absl::Status Scheduler::RestoreLease(const v1::Job& job) {
@@ -140,8 +140,9 @@ absl::Status Scheduler::RestoreLease(const v1::Job& job) {
   holder.lease_time = job.has_lease_time() ? TimeOf(job.lease_time()) : clock_->Now();
   // Trust the wall clock: its jumps while no daemon ran are unknown.
   holder.leased_at = clock_->Elapsed() - std::max(absl::ZeroDuration(), clock_->Now() - holder.lease_time);
-  // The time in a cluster's queue does not count.
-  if (!job.spec().has_cluster() || job.state() == v1::JOB_STATE_RUNNING) {
+  // If the job has left its lease, run_seconds has the lease's time. The time in a cluster's queue does not
+  // count.
+  if (IsHolding(job.state()) && (!job.spec().has_cluster() || job.state() == v1::JOB_STATE_RUNNING)) {
     holder.limit_at = holder.leased_at + LongestRemaining(job, absl::ZeroDuration());
   }
   holder.ending = job.state() != v1::JOB_STATE_STARTING && job.state() != v1::JOB_STATE_RUNNING;
@@ -235,7 +236,7 @@ void Scheduler::OnMoved(const v1::Job& job) {
   // Scheduled handles the start.
   if (job.state() == v1::JOB_STATE_STARTING) return;
   MutexLock lock(&mutex_);
-  if (job.state() == v1::JOB_STATE_QUEUED) return Enqueue(job, clock_->Now());
+  if (job.state() == v1::JOB_STATE_QUEUED) return Enqueue(job, MonotonicNow());
   if (IsAtRest(job.state())) return OnRest(job);
   const auto found = holders_.find(JobId(job.name()));
   if (found == holders_.end()) return;
@@ -278,15 +279,15 @@ void Scheduler::OnPriorityChange(const std::string& id, int priority) {
   if (const WaitingJob* waiting = queue_.Find(id); waiting != nullptr) {
     WaitingJob changed = *waiting;
     changed.priority = priority;
-    changed.waits_since = clock_->Now();
+    changed.waits_since = MonotonicNow();
     queue_.Remove(id);
-    queue_.Add(std::move(changed));
+    AddToQueue(std::move(changed));
   }
   if (const auto found = holders_.find(id); found != holders_.end()) {
     found->second.job.set_priority(priority);
     if (found->second.starting.has_value()) {
       found->second.starting->priority = priority;
-      found->second.starting->waits_since = clock_->Now();
+      found->second.starting->waits_since = MonotonicNow();
     }
   }
   Changed();
@@ -312,8 +313,15 @@ void Scheduler::Enqueue(const v1::Job& job, absl::Time waits_since) {
     waiting.is_delayed = delay > absl::ZeroDuration();
     if (waiting.is_delayed) delayed_[waiting.id] = clock_->Elapsed() + delay;
   }
-  if (waiting.is_on_cluster) cluster_jobs_.insert(waiting.id);
-  if (queue_.Add(std::move(waiting))) Changed();
+  if (AddToQueue(std::move(waiting))) Changed();
+}
+
+bool Scheduler::AddToQueue(WaitingJob waiting) {
+  const std::string id = waiting.id;
+  const bool is_on_cluster = waiting.is_on_cluster;
+  if (!queue_.Add(std::move(waiting))) return false;
+  if (is_on_cluster) cluster_jobs_[*queue_.KeyOf(id)] = id;
+  return true;
 }
 
 void Scheduler::Ping(absl::AnyInvocable<void()> done) {
@@ -359,6 +367,7 @@ void Scheduler::Run() {
 Snapshot Scheduler::TakeSnapshot() const {
   Snapshot snapshot;
   snapshot.now = clock_->Now();
+  snapshot.monotonic_now = MonotonicNow();
   snapshot.queue = &queue_;
   absl::flat_hash_map<std::string, int> positions;
   for (const v1::Device& device : inventory_->Devices()) {
@@ -433,10 +442,10 @@ void Scheduler::Place(Orders* orders) {
       continue;
     }
     Hold(*waiting, std::move(lease), DevicesOfRanks(waiting->gang, placement.devices), snapshot.now, orders);
-    queue_.Start(placement.job_id, snapshot.now, placement.was_longest);
+    queue_.Start(placement.job_id, snapshot.monotonic_now, placement.was_longest);
   }
-  queue_.NoteWaiting(decision.waiting, snapshot.now);
-  next_raise_ = clock_->Elapsed() + (queue_.NextRaise(snapshot.now) - snapshot.now);
+  queue_.NoteWaiting(decision.waiting, snapshot.monotonic_now);
+  next_raise_ = queue_.NextRaise(snapshot.monotonic_now) - absl::UnixEpoch();
   for (const std::string& id : decision.preemptions) {
     const auto holder = holders_.find(id);
     if (holder == holders_.end() || holder->second.ending) continue;
@@ -525,10 +534,7 @@ void Scheduler::Scheduled(const std::string& id, const absl::StatusOr<v1::Job>& 
     wake_ = true;
     return;
   }
-  if (waiting.has_value()) {
-    if (waiting->is_on_cluster) cluster_jobs_.insert(waiting->id);
-    queue_.Add(*std::move(waiting));
-  }
+  if (waiting.has_value()) AddToQueue(*std::move(waiting));
   retry_ = true;
 }
 

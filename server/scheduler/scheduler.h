@@ -1,11 +1,11 @@
 #ifndef TANDEM_SERVER_SCHEDULER_SCHEDULER_H_
 #define TANDEM_SERVER_SCHEDULER_SCHEDULER_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -175,6 +175,12 @@ class Scheduler : public JobObserver, public WaitingSource {
   // The job has ended or is paused.
   void OnRest(const v1::Job& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnPriorityChange(const std::string& id, int priority) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Returns Clock::Elapsed() as an absl::Time, which does not jump.
+  absl::Time MonotonicNow() const { return absl::UnixEpoch() + clock_->Elapsed(); }
+  // Converts a time of the wall clock. A time in the future becomes MonotonicNow.
+  absl::Time MonotonicOf(absl::Time time) const {
+    return MonotonicNow() - std::max(absl::ZeroDuration(), clock_->Now() - time);
+  }
   // `waits_since` as WaitingJob::waits_since.
   void Enqueue(const v1::Job& job, absl::Time waits_since) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Sets the starts of the groups' waits: the last start of a job that has not ended, or else the creation of
@@ -192,6 +198,8 @@ class Scheduler : public JobObserver, public WaitingSource {
   void EndDelays() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Wakes the policy if a wait has raised a job since the last decision.
   void NoteRaises() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Adds a job to the queue. Returns false if the job is already in it.
+  bool AddToQueue(WaitingJob waiting) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Removes a job from the queue.
   void Dequeue(const std::string& id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -207,8 +215,8 @@ class Scheduler : public JobObserver, public WaitingSource {
   JobQueue queue_ ABSL_GUARDED_BY(mutex_);
   // The ends of restart delays, by job id and Clock::Elapsed(), which does not jump.
   std::map<std::string, absl::Duration> delayed_ ABSL_GUARDED_BY(mutex_);
-  // The ids of waiting jobs that run on a cluster. May have ids of jobs that left the queue.
-  std::set<std::string> cluster_jobs_ ABSL_GUARDED_BY(mutex_);
+  // The ids of waiting jobs that run on a cluster, oldest first. May have jobs that left the queue.
+  std::map<JobQueue::Key, std::string> cluster_jobs_ ABSL_GUARDED_BY(mutex_);
   // Keyed by job id. Includes queued jobs that were preempted or restart while their process still runs.
   absl::flat_hash_map<std::string, Holder> holders_ ABSL_GUARDED_BY(mutex_);
   FairShare usage_ ABSL_GUARDED_BY(mutex_);

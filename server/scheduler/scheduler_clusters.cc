@@ -7,12 +7,14 @@
 namespace tandem {
 
 void Scheduler::PlaceOnClusters(Orders* orders) {
-  for (auto id = cluster_jobs_.begin(); id != cluster_jobs_.end();) {
-    const WaitingJob* const waiting = queue_.Find(*id);
-    if (waiting == nullptr) {
-      id = cluster_jobs_.erase(id);
+  for (auto next = cluster_jobs_.begin(); next != cluster_jobs_.end();) {
+    const auto& [key, id] = *next;
+    // The job may have left the queue, and may be in it again at another place.
+    if (queue_.KeyOf(id) != key) {
+      next = cluster_jobs_.erase(next);
       continue;
     }
+    const WaitingJob* const waiting = queue_.Find(id);
     const auto is_of_sweep = [waiting](const auto& holder) {
       return holder.second.job.sweep() == waiting->sweep;
     };
@@ -20,12 +22,12 @@ void Scheduler::PlaceOnClusters(Orders* orders) {
         waiting->sweep_max_running > 0 &&
         std::count_if(holders_.begin(), holders_.end(), is_of_sweep) >= waiting->sweep_max_running;
     if (waiting->is_held_up || waiting->is_delayed || sweep_is_full) {
-      ++id;
+      ++next;
       continue;
     }
     Hold(*waiting, /*lease=*/{}, /*devices_of_ranks=*/{}, clock_->Now(), orders);
-    queue_.Remove(*id);
-    id = cluster_jobs_.erase(id);
+    queue_.Remove(id);
+    next = cluster_jobs_.erase(next);
   }
 }
 

@@ -69,6 +69,30 @@ TEST_F(SchedulerTest, AJobInAClustersQueueHoldsSinceItsStart) {
   EXPECT_EQ(held->lease_time, jobs_.clock().Now());
 }
 
+TEST_F(SchedulerTest, ACappedSweepsJobsOnAClusterStartInTheirOrder) {
+  JobMachine::NewSweep sweep;
+  sweep.sweep.set_display_name("search");
+  sweep.sweep.set_max_running(1);
+  v1::JobSpec spec;
+  spec.set_name("small");
+  spec.mutable_replicas()->set_count(1);
+  spec.mutable_cluster()->mutable_slurm()->set_nodes(1);
+  for (int i = 0; i < 8; ++i) sweep.jobs.emplace_back().spec = spec.SerializeAsString();
+  OpenAndStart(1);
+  Awaited<absl::StatusOr<StoredSweep>> done;
+  jobs_.machine().CreateSweep(std::move(sweep), done.Done());
+  const absl::StatusOr<StoredSweep> made = done.Get();
+  ASSERT_TRUE(made.ok()) << made.status();
+  // The last job enters the queue again.
+  ASSERT_TRUE(jobs_.SetPriority(JobId(made->jobs.back().job.name()), 5).ok());
+  for (const StoredJob& expected : made->jobs) {
+    const v1::Job started = starter_.Take().job;
+    EXPECT_EQ(started.name(), expected.job.name());
+    EXPECT_TRUE(starter_.IsEmpty());
+    Finish(JobId(started.name()), 1);
+  }
+}
+
 TEST_F(SchedulerTest, TimeInWhichAJobRanIsNoWait) {
   OpenAndStart(1);
   v1::JobSpec preemptible;
@@ -136,6 +160,28 @@ TEST_F(SchedulerTest, ANewDaemonKnowsHowLongJobsHaveWaited) {
   AwaitDecision();
   jobs_.clock().Advance(absl::Hours(1));
   EXPECT_EQ(RaisedBy(third), 1);
+}
+
+TEST_F(SchedulerTest, SettingTheClockChangesNoWait) {
+  OpenAndStart(1);
+  NewJob(1);
+  starter_.Take();
+  const std::string id = NewJob(1, {}, "bob");
+  AwaitDecision();
+  int hours = 0;
+  for (const absl::Duration ahead : {absl::Hours(240), -absl::Hours(240), absl::ZeroDuration()}) {
+    jobs_.settable_clock().Set(ahead);
+    Pass(absl::Hours(1));
+    AwaitDecision();
+    EXPECT_EQ(RaisedBy(id), ++hours) << ahead;
+  }
+  // A job that arrives while the clock is back has not waited longer.
+  jobs_.settable_clock().Set(-absl::Hours(240));
+  const std::string later = NewJob(1, {}, "carl");
+  AwaitDecision();
+  jobs_.settable_clock().Set(absl::ZeroDuration());
+  Pass(absl::Hours(1));
+  EXPECT_EQ(RaisedBy(later), 1);
 }
 
 TEST_F(SchedulerTest, TimeOverTheQuotaIsNoWait) {
@@ -315,6 +361,25 @@ TEST_F(SchedulerTest, AJobWhoseTimeIsUpIsCancelled) {
   ASSERT_TRUE(jobs_.Apply(id, 1, {tandem::Finished(2, v1::JOB_STATE_CANCELLED)}).ok());
   EXPECT_EQ(jobs_.machine().Get(id)->state(), v1::JOB_STATE_CANCELLED);
   EXPECT_EQ(jobs_.machine().Get(id)->reason(), v1::STATE_REASON_TIME_LIMIT_EXCEEDED);
+}
+
+// Its run_seconds has the lease's time, though its process has not exited yet.
+TEST_F(SchedulerTest, ANewDaemonCountsTheLeaseOfAPausedJobOnce) {
+  OpenAndStart(1);
+  v1::JobSpec limited;
+  limited.set_time_limit_seconds(60);
+  const std::string id = NewJob(1, limited);
+  starter_.Take();
+  ASSERT_TRUE(jobs_.Apply(id, 1, {Started(1)}).ok());
+  Pass(absl::Seconds(40));
+  ASSERT_TRUE(jobs_.Pause(id).ok());
+  ASSERT_TRUE(jobs_.Apply(id, 1, {tandem::Finished(2, v1::JOB_STATE_PAUSED)}).ok());
+  ASSERT_EQ(jobs_.Get(id).run_seconds(), 40);
+  Reopen(1);
+  ASSERT_THAT(Holders(), ElementsAre("jobs/" + id));
+  AwaitDecision();
+  ASSERT_TRUE(jobs_.AddNotice(NewJob(1), "after the scheduler's requests").ok());
+  EXPECT_EQ(jobs_.Get(id).state(), v1::JOB_STATE_PAUSED);
 }
 
 TEST_F(SchedulerTest, AJobOnAClusterIsCancelledAtItsTimeLimitSinceItsTrainingBegan) {

@@ -247,18 +247,23 @@ absl::StatusOr<std::optional<Restoration>> PrepareDatabase(const std::string& da
     std::stable_partition(all.begin(), all.end(), [now](const v1::Backup& backup) {
       return absl::FromUnixSeconds(backup.create_time().seconds()) <= now;
     });
-    restored.reset();
+    // The first error of a restoration.
+    absl::Status unusable;
     for (const v1::Backup& backup : all) {
       if (!Backups::Verify(backup).ok()) continue;
       Restoration wanted;
       wanted.backup_path = backup.path();
       wanted.backup_time = absl::FromUnixSeconds(backup.create_time().seconds());
       wanted.damage = damage;
-      TANDEM_ASSIGN_OR_RETURN(restored,
-                              RestoreDatabase(database_path, wanted, newest_attempt, clock, migrations));
+      absl::StatusOr<Restoration> done =
+          RestoreDatabase(database_path, wanted, newest_attempt, clock, migrations);
       // RestoreDatabase already migrated it.
-      return restored;
+      if (done.ok()) return *std::move(done);
+      if (!absl::IsDataLoss(done.status()) && !absl::IsFailedPrecondition(done.status()))
+        return done.status();
+      unusable.Update(done.status());
     }
+    TANDEM_RETURN_IF_ERROR(unusable);
     return absl::DataLossError(absl::StrCat("cannot start: ", damage,
                                             ", and there is no undamaged backup; restore one with "
                                             "--restore-backup FILE, or move everything aside "

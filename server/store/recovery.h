@@ -43,13 +43,14 @@ absl::StatusOr<Restoration> RestoreDatabase(const std::string& database_path, co
 // Prepares the database for Store::Open. Nobody may have the database open. Returns the restoration, if any.
 //
 // Completes an interrupted restoration. Reads the database, and if it is damaged, restores the newest valid
-// backup. Makes a backup before a migration, only once even if the migration keeps failing. A missing or
+// backup. If the backup cannot be restored, for example because its schema is newer, tries the next older
+// one. Makes a backup before a migration, only once even if the migration keeps failing. A missing or
 // empty database counts as damaged if backups exist. Without backups it counts as new, unless `remains` lists
 // folders of an earlier database.
 //
 // DATA_LOSS: the database is damaged and no valid backup exists; nothing changed. FAILED_PRECONDITION: the
-// database has a newer schema, or it is missing and something remains. Other errors as LastRestoration, or as
-// Backups::Create if a backup before a migration fails.
+// database or each valid backup has a newer schema, or the database is missing and something remains. Other
+// errors as LastRestoration, or as Backups::Create if a backup before a migration fails.
 absl::StatusOr<std::optional<Restoration>> PrepareDatabase(
     const std::string& database_path, Backups* backups, const NewestAttempt& newest_attempt,
     const std::string& remains, const Clock* clock, absl::Span<const Migration> migrations = Migrations());

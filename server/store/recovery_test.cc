@@ -27,7 +27,13 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-using RecoveryTest = RecoveryFixture;
+class RecoveryTest : public RecoveryFixture {
+ protected:
+  void SetSchema(int version) {
+    const auto connection = Connection::Open(Path(), Connection::Access::kReadWrite);
+    ASSERT_TRUE((*connection)->Execute(absl::StrCat("PRAGMA user_version = ", version)).ok());
+  }
+};
 
 TEST_F(RecoveryTest, AWholeDatabaseIsLeftAlone) {
   { AddJob(*Open(), "a"); }
@@ -122,6 +128,40 @@ TEST_F(RecoveryTest, ADamagedBackupIsPassedOver) {
   const auto store = Open();
   EXPECT_TRUE(store->GetJob("a").ok());
   EXPECT_FALSE(store->GetJob("b").ok());
+}
+
+TEST_F(RecoveryTest, ABackupOfANewerSchemaIsPassedOver) {
+  std::string older;
+  {
+    const auto store = Open();
+    AddJob(*store, "a");
+    older = backups_.Create(true)->path();
+    AddJob(*store, "b");
+  }
+  SetSchema(900);
+  clock_.Advance(absl::Hours(1));
+  ASSERT_TRUE(backups_.Create(true).ok());
+  Damage(1);
+  const auto prepared = Prepare();
+  ASSERT_TRUE(prepared.ok()) << prepared.status();
+  ASSERT_TRUE(prepared->has_value());
+  EXPECT_EQ((*prepared)->backup_path, older);
+  const auto store = Open();
+  EXPECT_TRUE(store->GetJob("a").ok());
+  EXPECT_FALSE(store->GetJob("b").ok());
+}
+
+TEST_F(RecoveryTest, IfNoBackupCanBeRestoredTheNewestOnesErrorIsReturned) {
+  AddJob(*Open(), "a");
+  for (const int schema : {800, 900}) {
+    SetSchema(schema);
+    clock_.Advance(absl::Hours(1));
+    ASSERT_TRUE(backups_.Create(true).ok());
+  }
+  Damage(1);
+  const absl::Status refused = Prepare().status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("900"));
 }
 
 TEST_F(RecoveryTest, WithoutABackupNothingIsTouched) {
@@ -351,9 +391,8 @@ TEST_F(RecoveryTest, ANewerSchemaIsRefusedAndLeftAlone) {
   {
     AddJob(*Open(), "a");
     ASSERT_TRUE(backups_.Create(true).ok());
-    const auto connection = Connection::Open(Path(), Connection::Access::kReadWrite);
-    ASSERT_TRUE((*connection)->Execute("PRAGMA user_version = 900").ok());
   }
+  SetSchema(900);
   const auto prepared = Prepare();
   EXPECT_EQ(prepared.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(prepared.status().message()),

@@ -6,6 +6,8 @@
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "engine/base/env.h"
 #include "engine/base/status_macros.h"
 #include "server/workers/worker_lock.h"
 #include "server/workers/worker_record.h"
@@ -77,7 +79,7 @@ void RemoveStaleRecords(const std::string& jobs_folder,
   for (std::filesystem::directory_iterator entry(records, error), end; !error && entry != end;
        entry.increment(error)) {
     // An unfinished record is beside the record, and is removed with it.
-    const std::string job_id = entry->path().stem().string();
+    const std::string job_id(absl::StripSuffix(entry->path().filename().string(), kUnfinishedEnding));
     if (!is_watched(job_id)) folders.push_back(absl::StrCat(jobs_folder, "/", job_id));
   }
   for (const std::string& folder : folders) {
