@@ -211,13 +211,14 @@ absl::StatusOr<std::optional<CacheFile>> FetchItem::DownloadFile(const FetchTool
     reported = done;
     if (!plan_.folder) bytes_total_ = total;
   };
+  TANDEM_ASSIGN_OR_RETURN(const FetchPlan::Origins origins, plan_.origins_of(planned));
   absl::StatusOr<std::optional<CacheFile>> file =
       absl::InternalError("cannot fetch a file without an address");
   std::vector<std::string> errors;
-  for (size_t i = 0; i < planned.origins.size(); ++i) {
+  for (size_t i = 0; i < origins.size(); ++i) {
     RetryPolicy retry = tools.retry;
-    if (i + 1 < planned.origins.size()) retry.attempts = std::min(retry.attempts, kTriesBeforeNext);
-    file = Download(*planned.origins[i], request, retry, context);
+    if (i + 1 < origins.size()) retry.attempts = std::min(retry.attempts, kTriesBeforeNext);
+    file = Download(*origins[i], request, retry, context);
     if (file.ok() || absl::IsCancelled(file.status()) || absl::IsResourceExhausted(file.status()))
       return file;
     errors.emplace_back(file.status().message());
@@ -264,6 +265,12 @@ absl::StatusOr<CacheEntry> FetchItem::Finish(const FetchTools& tools) {
 
 void FetchItem::Leave(Cache* cache) {
   if (!folder_.empty()) cache->Leave(key_);
+  // The outcome may be kept for long, and needs none of this.
+  plan_ = FetchPlan();
+  known_.reset();
+  missing_ = {};
+  earlier_ = {};
+  files_ = {};
 }
 
 }  // namespace tandem

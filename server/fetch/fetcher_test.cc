@@ -360,6 +360,25 @@ TEST_F(FetcherTest, FoldersThatCannotBeAreRefused) {
   EXPECT_THAT(std::string(Ensure(Csv("s3://bucket/set/")).status().message()), HasSubstr("must name a file"));
 }
 
+TEST_F(FetcherTest, AListingWithTooLongNamesIsRefused) {
+  // A page has 1,000 names of 1,000 bytes. The second and third page name each other as the next.
+  const std::string query = "list-type=2&prefix=set%2F";
+  const std::string part(240, 'a');
+  std::vector<std::string> keys;
+  for (int i = 0; i < 1000; ++i) {
+    keys.push_back(absl::StrFormat("set/%s/%s/%s/%s/%036d", part, part, part, part, i));
+  }
+  PutPage(query, keys, "b");
+  PutPage("continuation-token=b&" + query, keys, "c");
+  PutPage("continuation-token=c&" + query, keys, "b");
+  const absl::Status status = Ensure(Folder("s3://bucket/set")).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+  EXPECT_EQ(GetFieldViolations(status)[0].field, "image_folder.train");
+  EXPECT_THAT(std::string(status.message()), HasSubstr("more than 256 MiB together"));
+  // A page has 1,000 paths of 1,000 bytes and tags of 6 bytes, and 256 MiB are 266.8 such pages.
+  EXPECT_EQ(web_->requests().size(), 267);
+}
+
 TEST_F(FetcherTest, AHundredShardsSurviveOneFailingRequestInTen) {
   const std::string pattern = "https://example.com/set/{a,b}-{00..49}.tar";
   for (int i = 0; i < 100; ++i) {
