@@ -22,6 +22,9 @@ constexpr size_t kMostObjects = 2000000;
 // Of all paths and entity tags of a listing. Other paths are bounded by ExpandShardPattern.
 constexpr size_t kMostListedBytes = size_t{256} << 20;
 
+// Each folder takes a block of the disk. The same for uploads.
+constexpr int64_t kMostFolders = 31;
+
 using Origins = FetchPlan::Origins;
 
 Origins One(std::unique_ptr<Origin> origin) {
@@ -33,6 +36,9 @@ Origins One(std::unique_ptr<Origin> origin) {
 }  // namespace
 
 std::string WhyNoPath(const std::string& path) {
+  if (std::count(path.begin(), path.end(), '/') > kMostFolders) {
+    return absl::StrCat("is more than ", kMostFolders, " folders deep");
+  }
   for (const absl::string_view part : absl::StrSplit(path, '/')) {
     if (part.empty()) return "has an empty part";
     if (part == "." || part == "..") return "would lead out of its folder";

@@ -27,6 +27,8 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 constexpr absl::Duration kLong = absl::Seconds(60);
+// Room for the content and the blocks of each test's files.
+constexpr int64_t kCacheBytes = 4000000;
 constexpr char kTable[] = "https://example.com/table.csv";
 
 v1::DatasetSpec Csv(const std::string& train) {
@@ -82,7 +84,7 @@ class FetcherTest : public ::testing::Test {
     web_ = std::make_unique<FakeTransport>();
     Cache::Options cache;
     cache.folder = folder_ + "/cache";
-    cache.most_bytes = 100000;
+    cache.most_bytes = kCacheBytes;
     cache.needed = [] { return Cache::Needed(); };
     cache.clock = &clock_;
     cache_ = *Cache::Open(std::move(cache));
@@ -502,7 +504,7 @@ TEST_F(FetcherTest, PatternsThatCannotBeAreRefused) {
   EXPECT_THAT(refusal("s3://{bucket,other}/0.tar"), HasSubstr("bucket"));
   // More than the cache holds.
   for (const char* name : {"0", "1", "2"}) {
-    web_->Put(absl::StrCat("https://example.com/", name, ".tar"), std::string(40000, 'x'));
+    web_->Put(absl::StrCat("https://example.com/", name, ".tar"), std::string(kCacheBytes / 3, 'x'));
   }
   const absl::Status full = Ensure(Shards("https://example.com/{0..2}.tar")).status();
   EXPECT_TRUE(absl::IsResourceExhausted(full)) << full;
@@ -536,7 +538,7 @@ TEST_F(FetcherTest, RefusalsOfS3SayWhatToDo) {
 }
 
 TEST_F(FetcherTest, WhatHasNoRoomIsNotFetched) {
-  web_->Put(kTable, std::string(100001, 'x'));
+  web_->Put(kTable, std::string(kCacheBytes - kCacheBlockBytes + 1, 'x'));
   const absl::Status status = Ensure(Csv(kTable)).status();
   EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
   EXPECT_EQ(GetReason(status), "CACHE_FULL");
@@ -545,7 +547,7 @@ TEST_F(FetcherTest, WhatHasNoRoomIsNotFetched) {
 
 TEST_F(FetcherTest, WhatAFolderBringsBeyondItsListingNeedsRoom) {
   PutPage("list-type=2&prefix=set%2F", {"set/a/1", "set/b/22"});
-  web_->Put("http://s3.local/bucket/set/b/22", std::string(200000, 'x'), "\"8\"");
+  web_->Put("http://s3.local/bucket/set/b/22", std::string(2 * kCacheBytes, 'x'), "\"8\"");
   const absl::Status status = Ensure(Folder("s3://bucket/set/")).status();
   EXPECT_EQ(GetReason(status), "CACHE_FULL") << status;
   web_->Put("http://s3.local/bucket/set/b/22", std::string(50000, 'x'), "\"8\"");
@@ -560,6 +562,27 @@ TEST_F(FetcherTest, AListingOfMoreThanThereIsHasNoRoom) {
             absl::StrCat("<ListBucketResult>", absl::StrReplaceAll(object, {{"KEY", "a"}}),
                          absl::StrReplaceAll(object, {{"KEY", "b"}}), "</ListBucketResult>"));
   EXPECT_EQ(GetReason(Ensure(Folder("s3://bucket/set/")).status()), "CACHE_FULL");
+}
+
+TEST_F(FetcherTest, EmptyFilesAndFoldersTakeRoom) {
+  std::string objects;
+  for (int i = 0; i < 1000; ++i) {
+    absl::StrAppend(&objects, "<Contents><Key>set/", i, "/a</Key><Size>0</Size><ETag>1</ETag></Contents>");
+  }
+  web_->Put("http://s3.local/bucket/?list-type=2&prefix=set%2F",
+            absl::StrCat("<ListBucketResult>", objects, "</ListBucketResult>"));
+  const absl::Status status = Ensure(Folder("s3://bucket/set/")).status();
+  EXPECT_EQ(GetReason(status), "CACHE_FULL") << status;
+  // 1,000 files and 1,000 folders.
+  EXPECT_THAT(std::string(status.message()), HasSubstr("needs 8.2 MB"));
+  std::string deep = "deep/";
+  for (int i = 0; i < 31; ++i) deep += "a/";
+  PutPage("list-type=2&prefix=deep%2F", {deep + "b"});
+  EXPECT_TRUE(Ensure(Folder("s3://bucket/deep")).ok());
+  PutPage("list-type=2&prefix=deep%2F", {deep + "a/b"});
+  clock_.Advance(absl::Minutes(1));
+  EXPECT_THAT(std::string(Ensure(Folder("s3://bucket/deep")).status().message()),
+              HasSubstr("more than 31 folders deep"));
 }
 
 TEST_F(FetcherTest, PublicSetsAreVerified) {
