@@ -12,6 +12,7 @@
 #include "engine/base/env.h"
 #include "engine/base/error_reason.h"
 #include "engine/base/field_violations.h"
+#include "engine/base/retry_delay.h"
 #include "engine/base/sha256.h"
 #include "proto/data_folder/shards.h"
 #include "server/fetch/data_url.h"
@@ -228,6 +229,29 @@ TEST_F(FetcherTest, SlowServersOfOneUserHoldUpNobodyElse) {
   web_->Hold(false);
   EXPECT_EQ(GetReason(Ensure(Csv("https://slow.example/7"), kLong, "mallory").status()), "FETCH_FAILED")
       << "they had their turn";
+}
+
+TEST_F(FetcherTest, WaitingFetchesOfAUserAreLimited) {
+  web_->Put(kTable, "x");
+  web_->Hold(true, "https://slow.example/");
+  const auto ask = [&](int i, absl::Duration wait, const std::string& user) {
+    return Ensure(Csv(absl::StrCat("https://slow.example/", i)), wait, user).status();
+  };
+  for (int i = 0; i < 256; ++i) {
+    ASSERT_EQ(GetReason(ask(i, absl::ZeroDuration(), "mallory")), kDataBeingFetched) << i;
+  }
+  const absl::Status full = ask(256, absl::ZeroDuration(), "mallory");
+  EXPECT_TRUE(absl::IsResourceExhausted(full)) << full;
+  EXPECT_EQ(GetReason(full), "TOO_MANY_FETCHES");
+  EXPECT_TRUE(GetRetryDelay(full).has_value());
+  EXPECT_EQ(GetReason(ask(255, absl::ZeroDuration(), "mallory")), kDataBeingFetched) << "it waits already";
+  EXPECT_TRUE(Ensure(Csv(kTable), kLong, "ann").ok());
+  // Also for the fetch of another user.
+  EXPECT_EQ(GetReason(ask(300, absl::ZeroDuration(), "ann")), kDataBeingFetched);
+  EXPECT_EQ(GetReason(ask(300, absl::ZeroDuration(), "mallory")), "TOO_MANY_FETCHES");
+  web_->Hold(false);
+  EXPECT_EQ(GetReason(ask(255, kLong, "mallory")), "FETCH_FAILED");
+  EXPECT_EQ(GetReason(ask(256, kLong, "mallory")), "FETCH_FAILED") << "there is a place again";
 }
 
 TEST_F(FetcherTest, WhatTakesLongIsSaidToBeFetched) {
@@ -593,6 +617,10 @@ TEST_F(FetcherTest, PublicSetsAreVerified) {
   const absl::Status status = FetchPublicSet("mnist");
   EXPECT_FALSE(status.ok());
   ASSERT_FALSE(GetFieldViolations(status).empty());
+  EXPECT_EQ(GetFieldViolations(status)[0].field, "name");
+  EXPECT_THAT(GetFieldViolations(status)[0].description,
+              ::testing::StartsWith(
+                  absl::StrCat("has the file ", FindPublicSet("mnist")->files[0].name, ", which is ")));
   EXPECT_THAT(GetFieldViolations(status)[0].description, HasSubstr(*Sha256Of("not MNIST")));
   EXPECT_THAT(GetFieldViolations(status)[0].description, HasSubstr("storage.googleapis.com"));
   EXPECT_FALSE(fs::exists(folder_ + "/public/mnist"));
