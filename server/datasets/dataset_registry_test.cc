@@ -216,6 +216,12 @@ TEST_F(DatasetRegistryTest, RemovesFetchedSetsButNoOnesFolder) {
   WriteNamedSet(public_ + "/mnist");
   const absl::Status refused = Delete("shapes");
   EXPECT_EQ(GetReason(refused), "DATASET_NOT_REGISTERED") << refused;
+  EXPECT_EQ(GetReason(Delete("shapes", "none")), "DATASET_NOT_REGISTERED");
+  // A fetched set has no etag, so the caller means another set of this name.
+  const absl::Status other = Delete("mnist", "none");
+  EXPECT_TRUE(absl::IsAborted(other)) << other;
+  EXPECT_EQ(GetReason(other), "ETAG_MISMATCH");
+  EXPECT_TRUE(std::filesystem::exists(public_ + "/mnist"));
   EXPECT_TRUE(Delete("mnist").ok());
   EXPECT_FALSE(std::filesystem::exists(public_ + "/mnist"));
   EXPECT_TRUE(std::filesystem::exists(data_ + "/shapes"));
