@@ -70,6 +70,8 @@ TEST_P(BadOverrideTest, IsRefusedAndChangesNothing) {
 INSTANTIATE_TEST_SUITE_P(
     Cases, BadOverrideTest,
     ::testing::Values(
+        Case{"training.epochs=1\n---\n2",
+             "training.epochs: the value has a second YAML document (`---`); give one value"},
         Case{"training.epoch=1", "training.epoch: unknown field; did you mean `epochs`?"},
         Case{"training.epochs=many", "training.epochs: want a whole number, got `many`"},
         Case{"training.epochs=", "training.epochs: has no value; want a whole number, or leave it out"},

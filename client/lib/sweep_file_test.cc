@@ -112,6 +112,9 @@ TEST(SweepFile, SaysWhatIsWrong) {
               HasSubstr("sweep.yaml:1:19: base.training.epocs: unknown field; did you mean `epochs`?"));
   EXPECT_THAT(message("base: {name: a}\ngrid:\n- field: training.epochs\n  values: [1.5]\n"),
               HasSubstr("sweep.yaml: grid[0].values[0]: training.epochs: want a whole number"));
+  EXPECT_THAT(message("base: {name: a}\ngrid:\n- field: training.optimizer\n"
+                      "  values: [{sgd: {learning_rate: 1, learning_rate: 2}}]\n"),
+              HasSubstr("sweep.yaml:4:37: grid[0].values[0].sgd.learning_rate: given twice"));
   EXPECT_THAT(message("base: {name: a}\ngird: []\n"), HasSubstr("gird: unknown field; did you mean `grid`?"));
 }
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -73,8 +74,8 @@ void CheckDevices(const v1::Replicas& replicas, FieldViolations& violations) {
     if (absl::StripPrefix(name, kDevices) == kAllDevices) {
       violations.Add(field, "is \"all\" beside others; give \"all\" alone, or names");
     } else if (!kind.has_value()) {
-      violations.Add(
-          field, absl::StrCat("is \"", name, "\", which is no device; they are called such as \"cpu:0\""));
+      violations.Add(field, absl::StrCat("is \"", absl::CHexEscape(name.substr(0, 200)),
+                                         "\", which is no device; they are called such as \"cpu:0\""));
     } else if (!seen.insert(name).second) {
       violations.Add(field, absl::StrCat("is ", name,
                                          " again; name each device once: replicas beyond their "

@@ -100,6 +100,9 @@ TEST(ReplicaSpecTest, Loads) {
 TEST(ReplicaSpecTest, Devices) {
   ExpectFault("devices: ['cpu:0', 'cpu:0']", "replicas.devices[1]", "is devices/cpu:0 again");
   ExpectFault("devices: ['cpu0']", "replicas.devices[0]", "is no device");
+  // 0x1e and 0x1f separate violations.
+  ExpectFault("devices: ['cpu\\036name\\037is wrong']", "replicas.devices[0]",
+              "is \"devices/cpu\\x1ename\\x1fis wrong\", which is no device");
   ExpectFault("devices: ['cpu:1', 'gpu:0']", "replicas.devices[1]", "the first is of the kind cpu");
   ExpectFault("devices: ['cpu:1', 'all']", "replicas.devices[1]", "beside others");
   ExpectFault("devices: 'cpu:1' device_kind: DEVICE_KIND_GPU", "replicas.devices[0]", "asks for gpu devices");

@@ -34,6 +34,13 @@ absl::Status TooMany(absl::string_view pattern) {
                                      " shards; make larger shards, or give a smaller range"));
 }
 
+// Returns the bytes of all texts together.
+size_t BytesOf(const std::vector<std::string>& texts) {
+  size_t bytes = 0;
+  for (const std::string& text : texts) bytes += text.size();
+  return bytes;
+}
+
 // Appends the texts that a pair of braces stands for. `inner` is the text between the braces.
 absl::Status AddAlternatives(absl::string_view pattern, absl::string_view inner,
                              std::vector<std::string>& texts) {
@@ -116,9 +123,18 @@ absl::string_view FolderOfPattern(absl::string_view pattern) {
 }
 
 absl::StatusOr<std::vector<std::string>> ExpandShardPattern(absl::string_view pattern) {
+  if (pattern.size() > kMaxShardPatternBytes) {
+    return Wrong(pattern, absl::StrCat(", which has ", pattern.size(), " bytes; a pattern has at most ",
+                                       kMaxShardPatternBytes));
+  }
+  const auto too_long = [&] {
+    return Wrong(pattern, absl::StrCat(", whose shards have paths of more than ", kMaxShardPathsBytes >> 20,
+                                       " MiB together; give shorter paths, or a smaller range"));
+  };
   std::vector<std::string> paths = {""};
   for (absl::string_view rest = pattern; !rest.empty();) {
     const size_t open = rest.find_first_of("{}");
+    if (BytesOf(paths) + paths.size() * std::min(open, rest.size()) > kMaxShardPathsBytes) return too_long();
     for (std::string& path : paths) absl::StrAppend(&path, rest.substr(0, open));
     if (open == absl::string_view::npos) break;
     if (rest[open] == '}') return Wrong(pattern, ", but has a '}' without a '{' before it; add the '{'");
@@ -135,6 +151,10 @@ absl::StatusOr<std::vector<std::string>> ExpandShardPattern(absl::string_view pa
       return status;
     }
     if (paths.size() * texts.size() > kMaxShards) return TooMany(pattern);
+    // Before the paths are made, because they take this memory.
+    if (BytesOf(paths) * texts.size() + BytesOf(texts) * paths.size() > kMaxShardPathsBytes) {
+      return too_long();
+    }
     std::vector<std::string> longer;
     longer.reserve(paths.size() * texts.size());
     for (const std::string& path : paths) {

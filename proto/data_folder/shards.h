@@ -14,6 +14,9 @@ namespace tandem {
 
 // The most shards of a path.
 inline constexpr size_t kMaxShards = 100000;
+// The most bytes of a pattern, and of all paths of a pattern together.
+inline constexpr size_t kMaxShardPatternBytes = 4096;
+inline constexpr size_t kMaxShardPathsBytes = 64 << 20;
 
 // Returns whether a path or URL is a pattern, because it has "{" or "}".
 bool IsShardPattern(absl::string_view path);
@@ -26,8 +29,8 @@ bool IsShardName(absl::string_view name);
 absl::string_view FolderOfPattern(absl::string_view pattern);
 
 // Returns the paths or URLs of a pattern, sorted. WebDatasetSource describes patterns. INVALID_ARGUMENT if
-// the braces are wrong, if two of the paths are equal, or if there are more than kMaxShards. The message
-// completes a sentence that begins with a field's name.
+// the braces are wrong, if two of the paths are equal, if there are more than kMaxShards, or if the pattern
+// or its paths are too long (see above). The message completes a sentence that begins with a field's name.
 absl::StatusOr<std::vector<std::string>> ExpandShardPattern(absl::string_view pattern);
 
 // Returns the shards of a path on this machine, sorted: the file itself, the shards of a folder, or the paths

@@ -51,6 +51,25 @@ TEST(ShardsTest, AWrongPatternIsRefused) {
   EXPECT_THAT(fault("{a,a}.tar"), HasSubstr("names a.tar twice"));
 }
 
+TEST(ShardsTest, TheBytesOfAPatternAndOfItsPathsAreLimited) {
+  // 4,086 bytes and the 10 of "{0..1}.tar".
+  const std::string long_name(4086, 'a');
+  EXPECT_EQ(ExpandShardPattern(long_name + "{0..1}.tar")->size(), 2);
+  EXPECT_THAT(ExpandShardPattern(long_name + "a{0..1}.tar").status().message(),
+              HasSubstr("has 4097 bytes; a pattern has at most 4096"));
+  const auto is_too_long = [](const std::string& pattern) {
+    const absl::Status status = ExpandShardPattern(pattern).status();
+    return absl::IsInvalidArgument(status) &&
+           std::string(status.message()).find("more than 64 MiB together") != std::string::npos;
+  };
+  // 100,000 paths of 671 bytes have 67,100,000 bytes, and 64 MiB are 67,108,864.
+  EXPECT_EQ(ExpandShardPattern(std::string(666, 'a') + "{00000..99999}")->size(), kMaxShards);
+  EXPECT_TRUE(is_too_long(std::string(667, 'a') + "{00000..99999}"));
+  EXPECT_TRUE(is_too_long("{00000..99999}" + std::string(667, 'a')));
+  EXPECT_TRUE(is_too_long(std::string(300, 'a') + "{000..999}" + std::string(300, 'b') + "{00..99}" +
+                          std::string(300, 'c')));
+}
+
 TEST(ShardsTest, TheFolderOfAPatternIsBeforeItsFirstBrace) {
   EXPECT_EQ(FolderOfPattern("s3://bucket/train/{a,b}/{0..9}.tar"), "s3://bucket/train/");
   EXPECT_EQ(FolderOfPattern("a/b-{a,b}/c.tar"), "a/");

@@ -64,8 +64,12 @@ absl::Status SetField(absl::string_view path, absl::string_view yaml, v1::JobSpe
   if (!place.ok()) return place.status();
   // yaml-cpp throws even from plain accessors.
   try {
-    const YAML::Node value = LoadYaml(std::string(yaml)).first;
-    if (absl::Status status = SetFromYaml(*place, value); !status.ok()) return status;
+    const YamlText text = LoadYaml(std::string(yaml));
+    if (text.has_more) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(place->path, ": the value has a second YAML document (`---`); give one value"));
+    }
+    if (absl::Status status = SetFromYaml(*place, text.first); !status.ok()) return status;
   } catch (const YAML::Exception& error) {
     return absl::InvalidArgumentError(absl::StrCat(path, ": the value is not valid YAML: ", error.msg));
   }

@@ -267,7 +267,13 @@ void MessageReader::ReadAnything(const YAML::Node& node, const std::string& path
                absl::StrCat("a key must be a name, not ", KindOf(entry.first)));
         continue;
       }
-      ReadAnything(entry.second, JoinPath(path, entry.first.Scalar()), &fields[entry.first.Scalar()]);
+      const std::string& key = entry.first.Scalar();
+      const std::string key_path = JoinPath(path, key);
+      if (fields.contains(key)) {
+        Report(PositionOf(entry.first), key_path, "given twice");
+        continue;
+      }
+      ReadAnything(entry.second, key_path, &fields[key]);
     }
   } else {
     SetAnything(node, value);

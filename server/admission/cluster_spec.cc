@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -34,12 +35,13 @@ void CheckArguments(const ClusterRules& rules, const v1::SlurmCluster& slurm, Fi
                              rules.allowed_arguments.end()) {
       continue;
     }
-    violations->Add(absl::StrCat("cluster.slurm.extra_arguments[", i, "]"),
-                    absl::StrCat("is \"", argument, "\", and this daemon allows ",
-                                 rules.allowed_arguments.empty()
-                                     ? "none"
-                                     : absl::StrCat("--", absl::StrJoin(rules.allowed_arguments, ", --")),
-                                 "; an administrator can allow more (--slurm-allow-argument)"));
+    violations->Add(
+        absl::StrCat("cluster.slurm.extra_arguments[", i, "]"),
+        absl::StrCat("is \"", absl::CHexEscape(argument.substr(0, 200)), "\", and this daemon allows ",
+                     rules.allowed_arguments.empty()
+                         ? "none"
+                         : absl::StrCat("--", absl::StrJoin(rules.allowed_arguments, ", --")),
+                     "; an administrator can allow more (--slurm-allow-argument)"));
   }
 }
 

@@ -124,6 +124,9 @@ TEST_F(ClusterSpecTest, AllowsTheAdministratorsArgumentsAlone) {
   EXPECT_TRUE(FillCluster(rules_, &spec).ok());
   slurm_->add_extra_arguments("--uid=0");
   ExpectWrong("cluster.slurm.extra_arguments[1]", "allows --constraint");
+  // 0x1e and 0x1f separate violations.
+  slurm_->mutable_extra_arguments(1)->assign("--uid\x1ename\x1fis wrong");
+  ExpectWrong("cluster.slurm.extra_arguments[1]", "is \"--uid\\x1ename\\x1fis wrong\", and this");
   slurm_->mutable_extra_arguments(1)->assign("constraint=fast");
   ExpectWrong("cluster.slurm.extra_arguments[1]", "allows --constraint");
 }

@@ -44,6 +44,8 @@ std::string Missing(const KnownDataset& known, const std::vector<std::string>& d
                       known.remedy);
 }
 
+// The most bytes of a path, as Linux's PATH_MAX.
+constexpr size_t kMostPathBytes = 4096;
 // The most names in an error message.
 constexpr size_t kMaxOffered = 20;
 
@@ -178,6 +180,10 @@ absl::StatusOr<std::string> DatasetCatalog::ResolveFile(const std::string& path)
 absl::StatusOr<std::string> DatasetCatalog::ResolvePath(const std::string& text, PathKind kind,
                                                         bool uploaded) const {
   if (IsUrl(text) && remote_ != nullptr) return remote_->LocalPath(text, kind);
+  if (text.find('\0') != std::string::npos || text.size() > kMostPathBytes) {
+    return absl::InvalidArgumentError(absl::StrCat("is not a path: it has a zero byte, or more than ",
+                                                   kMostPathBytes, " bytes; give a file's path"));
+  }
   if (kind == PathKind::kShards && IsShardPattern(text)) return ResolvePattern(text, uploaded);
   const auto outside = [&] {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -185,9 +191,6 @@ absl::StatusOr<std::string> DatasetCatalog::ResolvePath(const std::string& text,
         data_folders_.empty() ? "it has none" : absl::StrJoin(data_folders_, ", "),
         "); put the files there, or start the daemon with their folder as another --data-folder"));
   };
-  if (text.find('\0') != std::string::npos || text.size() > 4096) {
-    return absl::InvalidArgumentError("is not a path");
-  }
   const fs::path path(text);
   std::vector<std::string> folders = data_folders_;
   // Only a registered set leads to uploaded files, never a path in a job.

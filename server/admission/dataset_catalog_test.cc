@@ -338,6 +338,9 @@ TEST_F(DatasetCatalogTest, ResolvesPatternsOfShards) {
   EXPECT_THAT(refusal("set/{0..2}.tar"), HasSubstr("set/2.tar', but the daemon can read no such file"));
   EXPECT_THAT(refusal("set/{0..2.tar"), HasSubstr("'{' without a '}'"));
   EXPECT_THAT(refusal("set/{0..100000}.tar"), HasSubstr("more than 100000 shards"));
+  EXPECT_THAT(refusal(std::string(1 << 20, 'a') + "{0..99999}"), HasSubstr("more than 4096 bytes"));
+  EXPECT_THAT(refusal(std::string("set/\0{0..1}.tar", 15)), HasSubstr("a zero byte"));
+  EXPECT_THAT(refusal(std::string(4000, 'a') + "{0..99999}"), HasSubstr("more than 64 MiB together"));
   EXPECT_THAT(refusal("set/{0.tar,../../../etc/passwd}"), HasSubstr("not inside a data folder"));
   std::ofstream(outside_ + "/2.tar") << "x";
   // The refusal does not tell whether the file exists.

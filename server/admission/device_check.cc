@@ -20,6 +20,9 @@
 namespace tandem {
 namespace {
 
+// As CheckReplicas permits, which comes after ResolveAll.
+constexpr int kMostReplicasPerDevice = 16;
+
 absl::string_view KindName(v1::DeviceKind kind) {
   switch (kind) {
     case v1::DEVICE_KIND_GPU:
@@ -108,6 +111,11 @@ absl::Status DeviceCheck::ResolveAll(v1::Replicas* replicas) const {
   if (Count(kind) == 0) {
     return FieldError("devices", absl::StrCat("is \"all\", but this daemon has no ", KindName(kind),
                                               " devices; use another device_kind"));
+  }
+  // Their product must fit.
+  if (replicas->replicas_per_device() < 0 || replicas->replicas_per_device() > kMostReplicasPerDevice) {
+    return FieldError("replicas_per_device", absl::StrCat("is ", replicas->replicas_per_device(),
+                                                          "; it must be from 1 to ", kMostReplicasPerDevice));
   }
   replicas->clear_devices();
   for (const v1::Device& device : devices_) {

@@ -153,6 +153,15 @@ TEST(DeviceCheckTest, AllIsTheNamesOfAll) {
   const v1::JobSpec shared = Job("devices: 'all' replicas_per_device: 2", check);
   EXPECT_EQ(shared.replicas().count(), 6);
   EXPECT_EQ(shared.replicas().replicas_per_device(), 1);
+  for (const int each : {-1, 17, 2000000000}) {
+    v1::Replicas many;
+    many.add_devices("all");
+    many.set_replicas_per_device(each);
+    const std::vector<FieldViolation> violations = GetFieldViolations(check.ResolveAll(&many));
+    EXPECT_EQ(violations,
+              std::vector<FieldViolation>(
+                  {{"replicas_per_device", absl::StrCat("is ", each, "; it must be from 1 to 16")}}));
+  }
   v1::Replicas none;
   none.add_devices("all");
   none.set_device_kind(v1::DEVICE_KIND_GPU);

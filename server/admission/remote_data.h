@@ -60,6 +60,7 @@ class RemoteData {
   //   checksum.
   // - PERMISSION_DENIED with FETCH_NOT_ALLOWED: the daemon does not fetch from this place.
   // - RESOURCE_EXHAUSTED with CACHE_FULL.
+  // RESOURCE_EXHAUSTED with TOO_MANY_FETCHES and a delay names no field: the user has too many other fetches.
   virtual void Ensure(const v1::DatasetSpec& spec, const std::string& user, absl::Duration wait,
                       Done done) = 0;
 

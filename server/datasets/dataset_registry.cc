@@ -342,6 +342,15 @@ absl::Status DatasetRegistry::DeleteOther(const std::string& id, const v1::Delet
             ", and the daemon does not own that folder; remove the files there")),
         "DATASET_NOT_REGISTERED");
   }
+  // For example, the caller meant a registered set of this name.
+  if (!request.etag().empty()) {
+    return WithReason(
+        absl::AbortedError(absl::StrCat("etag: is '", absl::CHexEscape(request.etag().substr(0, 100)),
+                                        "', but '", DatasetName(id),
+                                        "' is a fetched set, which has none: the data set changed meanwhile; "
+                                        "read it again, or leave out the etag")),
+        "ETAG_MISMATCH");
+  }
   return DeleteUnused(id, [&]() -> absl::Status {
     std::error_code error;
     std::filesystem::remove_all(location, error);

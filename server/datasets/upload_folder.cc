@@ -1,6 +1,7 @@
 #include "server/datasets/upload_folder.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <system_error>
@@ -88,22 +89,28 @@ absl::Status UploadFolder::Load() {
 }
 
 absl::Status UploadFolder::ReadReceived() {
-  TANDEM_ASSIGN_OR_RETURN(std::string received, env_->ReadFile(Path("received")));
-  if (const size_t end = received.rfind('\n') + 1; end != received.size()) {
-    // The process died while it wrote the last line.
-    received.resize(end);
-    TANDEM_RETURN_IF_ERROR(WriteFileAtomically(env_, Path("received"),
-                                               [&](WritableFile& file) { return file.Append(received); }));
-  }
-  for (const absl::string_view line : absl::StrSplit(received, '\n', absl::SkipEmpty())) {
+  // Line by line, because the file of a large upload may be larger than the memory.
+  const std::string path = Path("received");
+  std::ifstream received(path, std::ios::binary);
+  if (!received) return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", path));
+  int64_t end = 0;
+  std::string line;
+  // The process may have died while it wrote the last line, which then has no end.
+  while (std::getline(received, line) && !received.eof()) {
+    end += static_cast<int64_t>(line.size()) + 1;
     const std::vector<std::string> parts = absl::StrSplit(line, absl::MaxSplits(' ', 2));
     int64_t size = 0;
     if (parts.size() != 3 || !absl::SimpleAtoi(parts[1], &size)) {
-      return absl::DataLossError(absl::StrCat("cannot read ", Path("received"), ": it has a damaged line"));
+      return absl::DataLossError(absl::StrCat("cannot read ", path, ": it has a damaged line"));
     }
     Count(parts[0], size, parts[2]);
   }
-  return absl::OkStatus();
+  if (received.bad()) return absl::DataLossError(absl::StrCat("cannot read ", path));
+  if (SizeOf(path) == end) return absl::OkStatus();
+  std::error_code error;
+  fs::resize_file(path, end, error);
+  if (!error) return absl::OkStatus();
+  return absl::ErrnoToStatus(error.value(), absl::StrCat("cannot cut the last line of ", path));
 }
 
 void UploadFolder::RemoveStalePartials() {

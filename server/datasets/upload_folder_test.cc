@@ -1,9 +1,13 @@
 #include "server/datasets/upload_folder.h"
 
+#include <sys/resource.h>
+
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/datasets/full_disk_env.h"
@@ -269,6 +273,29 @@ TEST_F(UploadFolderTest, ManySmallFilesAreDurableInBatches) {
   EXPECT_EQ(upload_->Progress().files_received(), 256);
   ASSERT_TRUE(upload_->Sync().ok());
   ExpectFiles(sample);
+}
+
+// A daemon opens its uploads at its start.
+TEST_F(UploadFolderTest, OpeningAnUploadTakesLittleMemory) {
+  v1::Upload declared = Flowers().Declaration();
+  declared.set_files(1000000);
+  ASSERT_TRUE(UploadFolder::Create(&env_, Folder(), declared).ok());
+  // 100 MB.
+  constexpr int kFiles = 100000;
+  {
+    std::ofstream received(Folder() + "/received");
+    const std::string folder(220, 'a');
+    for (int i = 0; i < kFiles; ++i) {
+      received << std::string(64, '0') << " 1 " << folder << "/" << folder << "/" << folder << "/" << folder
+               << absl::StrFormat("/%040d\n", i);
+    }
+  }
+  rusage before = {}, after = {};
+  ASSERT_EQ(getrusage(RUSAGE_SELF, &before), 0);
+  Reopen();
+  ASSERT_EQ(getrusage(RUSAGE_SELF, &after), 0);
+  EXPECT_EQ(upload_->Progress().files_received(), kFiles);
+  EXPECT_LT(after.ru_maxrss - before.ru_maxrss, 50 << 10) << "in KiB";
 }
 
 TEST_F(UploadFolderTest, AFolderWithoutAnUploadIsNone) {

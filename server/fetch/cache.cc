@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <limits>
 #include <system_error>
 #include <tuple>
 #include <utility>
@@ -37,6 +38,13 @@ std::string IdOf(const CacheEntry& entry) {
   return absl::StrCat(entry.url_sha256().substr(0, 24), "-", entry.sha256().substr(0, 24));
 }
 
+int64_t DiskBytesOf(const CacheEntry& entry) {
+  DiskUse use;
+  for (const CacheFile& file : entry.files()) use.Add(file.path(), file.size_bytes());
+  return use.bytes();
+}
+
+// Like DiskUse, of all files and folders below a folder.
 int64_t BytesIn(const std::string& folder) {
   int64_t bytes = 0;
   std::error_code error;
@@ -44,7 +52,7 @@ int64_t BytesIn(const std::string& folder) {
        file.increment(error)) {
     std::error_code ignored;
     const auto size = file->is_regular_file(ignored) ? file->file_size(ignored) : 0;
-    if (!ignored) bytes += static_cast<int64_t>(size);
+    bytes += kCacheBlockBytes + (ignored ? 0 : static_cast<int64_t>(size));
   }
   return bytes;
 }
@@ -70,6 +78,17 @@ absl::Status Full(const std::string& why) {
 
 }  // namespace
 
+void DiskUse::Add(absl::string_view path, int64_t size_bytes) {
+  const auto first_other =
+      std::mismatch(last_path_.begin(), last_path_.end(), path.begin(), path.end()).second;
+  const int64_t blocks = (1 + std::count(first_other, path.end(), '/')) * kCacheBlockBytes;
+  // Listed sizes are untrusted.
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  bytes_ += std::min(blocks, kMost - bytes_);
+  bytes_ += std::min(size_bytes, kMost - bytes_);
+  last_path_ = std::string(path);
+}
+
 absl::StatusOr<std::unique_ptr<Cache>> Cache::Open(Options options) {
   std::unique_ptr<Cache> cache(new Cache(std::move(options)));
   TANDEM_RETURN_IF_ERROR(cache->Scan());
@@ -92,6 +111,7 @@ absl::Status Cache::Scan() {
       broken.push_back(folder->path().string());
       continue;
     }
+    entry.disk_bytes = DiskBytesOf(entry.record);
     entry.used = ModifyTime(folder->path().string() + "/used");
     entry.used_at =
         options_.clock->Elapsed() - std::max(options_.clock->Now() - entry.used, absl::ZeroDuration());
@@ -187,7 +207,7 @@ absl::Status Cache::Reserve(const std::string& key, int64_t bytes) {
   }
   {
     MutexLock lock(&mutex_);
-    if (UsedBytes() + bytes <= options_.most_bytes) {
+    if (bytes <= options_.most_bytes - UsedBytes()) {
       partials_[key].bytes += bytes;
       return absl::OkStatus();
     }
@@ -217,7 +237,7 @@ absl::Status Cache::Reserve(const std::string& key, int64_t bytes) {
       continue;
     }
     unused.push_back({entry.used_at, entry.used, id});
-    removable_bytes += entry.record.size_bytes();
+    removable_bytes += entry.disk_bytes;
   }
   if (over > removable_bytes) {
     return Full(absl::StrCat("needs ", Size(bytes), " more in the daemon's cache, but ",
@@ -235,7 +255,7 @@ absl::Status Cache::Reserve(const std::string& key, int64_t bytes) {
   std::sort(unused.begin(), unused.end());
   for (const auto& [used_at, used, id] : unused) {
     if (over <= 0) break;
-    over -= entries_[id].record.size_bytes();
+    over -= entries_[id].disk_bytes;
     spdlog::info("made room in the cache: removed url={} bytes={}", entries_[id].record.url(),
                  entries_[id].record.size_bytes());
     Remove(id);
@@ -288,6 +308,7 @@ absl::StatusOr<CacheEntry> Cache::Commit(const std::string& key, CacheEntry entr
   partials_.erase(key);
   Entry& kept = entries_[id];
   kept.record = entry;
+  kept.disk_bytes = DiskBytesOf(entry);
   Touch(id, kept);
   return entry;
 }
@@ -308,7 +329,7 @@ int64_t Cache::used_bytes() const {
 
 int64_t Cache::UsedBytes() const {
   int64_t bytes = 0;
-  for (const auto& [id, entry] : entries_) bytes += entry.record.size_bytes();
+  for (const auto& [id, entry] : entries_) bytes += entry.disk_bytes;
   for (const auto& [key, partial] : partials_) bytes += partial.bytes;
   return bytes;
 }

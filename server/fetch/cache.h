@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "engine/base/clock.h"
 #include "engine/base/env.h"
@@ -19,6 +20,23 @@
 #include "tandem/internal/v1/cache.pb.h"
 
 namespace tandem {
+
+// The block of the disk that each file and each folder takes, however small.
+inline constexpr int64_t kCacheBlockBytes = 4096;
+
+// Sums the bytes that files take of the disk: their content, and a block for each file and for each folder.
+class DiskUse {
+ public:
+  // Adds a file. Files come in the byte order of their paths, so that all files of a folder follow each
+  // other.
+  void Add(absl::string_view path, int64_t size_bytes);
+  // At most the largest number.
+  int64_t bytes() const { return bytes_; }
+
+ private:
+  std::string last_path_;
+  int64_t bytes_ = 0;
+};
 
 // Fetched data on disk. An entry is the content of a URL at one time, a file or all files below a prefix. An
 // entry never changes. The folder has:
@@ -28,8 +46,9 @@ namespace tandem {
 //   entries/<id>/used         its time of change is the entry's last use
 //   partial/<key>/...         an unfinished fetch
 //
-// The whole folder stays below `most_bytes`. To make room, the cache first removes abandoned fetches, then
-// the entries that were unused for longest. It never removes entries that somebody needs. Thread-safe.
+// The files stay below `most_bytes`, in blocks of the disk (DiskUse). To make room, the cache first removes
+// abandoned fetches, then the entries that were unused for longest. It never removes entries that somebody
+// needs. Thread-safe.
 class Cache {
  public:
   // The contents that jobs and data sets name: pairs of url_sha256 and sha256.
@@ -64,8 +83,8 @@ class Cache {
   // Returns a folder to fetch into. The folder may have files of an earlier try. Only one caller may use a
   // key until Commit or Leave.
   absl::StatusOr<std::string> Begin(const std::string& key);
-  // Reserves this many more bytes. RESOURCE_EXHAUSTED with the reason CACHE_FULL. The message completes a
-  // sentence that begins with a field's name.
+  // Reserves this many more bytes of the disk; see DiskUse. RESOURCE_EXHAUSTED with the reason CACHE_FULL.
+  // The message completes a sentence that begins with a field's name.
   absl::Status Reserve(const std::string& key, int64_t bytes);
   // Creates an entry of `entry.files`, which lie in the folder's "files". If the cache already has this
   // content of the URL, keeps the old files.
@@ -73,11 +92,13 @@ class Cache {
   // Ends the fetch. The files stay for another try, unless room is needed.
   void Leave(const std::string& key);
 
+  // In bytes of the disk; see DiskUse.
   int64_t used_bytes() const;
 
  private:
   struct Entry {
     internal::v1::CacheEntry record;
+    int64_t disk_bytes = 0;
     // The last use by the wall clock, which orders the uses of several daemons.
     absl::Time used;
     // The last use by Clock::Elapsed(). For an earlier daemon's use, computed from the wall clock, and at

@@ -5,7 +5,9 @@
 
 #include <filesystem>
 #include <fstream>
+#include <limits>
 
+#include "absl/strings/str_cat.h"
 #include "engine/base/error_reason.h"
 #include "engine/base/sha256.h"
 #include "server/store/temporary_folder.h"
@@ -38,7 +40,7 @@ class CacheTest : public ::testing::Test {
     cache_.reset();
     Cache::Options options;
     options.folder = folder_;
-    options.most_bytes = 1000;
+    options.most_bytes = 1000 * kCacheBlockBytes;
     options.needed = [this] { return needed_; };
     options.clock = &clock_;
     absl::StatusOr<std::unique_ptr<Cache>> cache = Cache::Open(std::move(options));
@@ -46,14 +48,16 @@ class CacheTest : public ::testing::Test {
     cache_ = *std::move(cache);
   }
 
-  // Adds a file of `bytes` bytes. `name` determines its URL and content.
-  absl::StatusOr<CacheEntry> Add(const std::string& name, int bytes) {
+  // Adds a file that takes `blocks` blocks of the disk, one of them as a file. `name` determines its URL and
+  // content.
+  absl::StatusOr<CacheEntry> Add(const std::string& name, int64_t blocks) {
     const absl::StatusOr<std::string> folder = cache_->Begin(name);
     if (!folder.ok()) return folder.status();
-    if (absl::Status room = cache_->Reserve(name, bytes); !room.ok()) {
+    if (absl::Status room = cache_->Reserve(name, blocks * kCacheBlockBytes); !room.ok()) {
       cache_->Leave(name);
       return room;
     }
+    const int64_t bytes = (blocks - 1) * kCacheBlockBytes;
     std::ofstream(*folder + "/files/data") << std::string(bytes, 'x');
     CacheEntry entry;
     entry.set_url("https://example.com/" + name);
@@ -64,6 +68,7 @@ class CacheTest : public ::testing::Test {
     file->set_size_bytes(bytes);
     return cache_->Commit(name, entry);
   }
+  int64_t UsedBlocks() { return cache_->used_bytes() / kCacheBlockBytes; }
   std::optional<CacheEntry> Find(const std::string& name) { return cache_->Find(*Sha256Of(name)); }
 
   TemporaryFolder temporary_;
@@ -79,8 +84,8 @@ TEST_F(CacheTest, KeepsWhatWasFetchedAcrossRestarts) {
   Open();
   const std::optional<CacheEntry> entry = Find("a");
   ASSERT_TRUE(entry.has_value());
-  EXPECT_EQ(fs::file_size(cache_->PathOf(*entry)), 100);
-  EXPECT_EQ(cache_->used_bytes(), 100);
+  EXPECT_EQ(fs::file_size(cache_->PathOf(*entry)), 99 * kCacheBlockBytes);
+  EXPECT_EQ(UsedBlocks(), 100);
   EXPECT_TRUE(cache_->Find(*Sha256Of("a"), *Sha256Of("a content")).has_value());
   EXPECT_FALSE(cache_->Find(*Sha256Of("a"), *Sha256Of("other content")).has_value());
 }
@@ -110,7 +115,7 @@ TEST_F(CacheTest, WhatWasNotUsedForLongestGoesFirst) {
   EXPECT_FALSE(Find("b").has_value());
   EXPECT_TRUE(Find("a").has_value());
   EXPECT_TRUE(Find("c").has_value());
-  EXPECT_EQ(cache_->used_bytes(), 900);
+  EXPECT_EQ(UsedBlocks(), 900);
 }
 
 TEST_F(CacheTest, UsesAreRememberedAcrossRestarts) {
@@ -147,6 +152,38 @@ TEST_F(CacheTest, WhatWasJustUsedStays) {
   EXPECT_TRUE(Add("b", 600).ok());
 }
 
+TEST_F(CacheTest, EmptyFilesAndFoldersTakeBlocks) {
+  DiskUse use;
+  // The folders a, a/b, a/c and d, and 5 files.
+  for (const char* path : {"a/b/1", "a/b/2", "a/c/1", "a/d", "d/1"}) use.Add(path, 0);
+  EXPECT_EQ(use.bytes(), 9 * kCacheBlockBytes);
+  use.Add("e", 10);
+  EXPECT_EQ(use.bytes(), 10 * kCacheBlockBytes + 10);
+  use.Add("f", std::numeric_limits<int64_t>::max());
+  use.Add("g", 0);
+  EXPECT_EQ(use.bytes(), std::numeric_limits<int64_t>::max());
+
+  const absl::StatusOr<std::string> folder = cache_->Begin("a");
+  ASSERT_TRUE(folder.ok());
+  fs::create_directories(*folder + "/files/x/y");
+  CacheEntry entry;
+  entry.set_url_sha256(*Sha256Of("a"));
+  entry.set_sha256(*Sha256Of("a content"));
+  entry.set_folder(true);
+  for (const char* path : {"x/1", "x/y/1", "z"}) {
+    std::ofstream(absl::StrCat(*folder, "/files/", path)) << "";
+    entry.add_files()->set_path(path);
+  }
+  cache_->Leave("a");
+  EXPECT_EQ(UsedBlocks(), 3 + 2 + 1) << "3 files, x, x/y and files";
+  ASSERT_TRUE(cache_->Begin("a").ok());
+  ASSERT_TRUE(cache_->Reserve("a", 5 * kCacheBlockBytes).ok());
+  ASSERT_TRUE(cache_->Commit("a", entry).ok());
+  EXPECT_EQ(UsedBlocks(), 5);
+  Open();
+  EXPECT_EQ(UsedBlocks(), 5);
+}
+
 TEST_F(CacheTest, WhatTheClockIsSetByIsNoTimeOfUse) {
   ASSERT_TRUE(Add("a", 600).ok());
   clock_.Set(absl::Hours(24));
@@ -167,13 +204,14 @@ TEST_F(CacheTest, WhatWasBegunAndLeftGoesBeforeEntries) {
   const absl::StatusOr<std::string> folder = cache_->Begin("half");
   ASSERT_TRUE(folder.ok());
   EXPECT_FALSE(cache_->Begin("half").ok()) << "one at a time";
-  ASSERT_TRUE(cache_->Reserve("half", 600).ok());
-  std::ofstream(*folder + "/files/data.part") << std::string(500, 'x');
+  ASSERT_TRUE(cache_->Reserve("half", 600 * kCacheBlockBytes).ok());
+  // With the blocks of the file and of its folder.
+  std::ofstream(*folder + "/files/data.part") << std::string(498 * kCacheBlockBytes, 'x');
   clock_.Advance(absl::Hours(1));
   EXPECT_FALSE(Add("b", 500).ok()) << "being fetched";
   EXPECT_TRUE(Find("a").has_value()) << "nothing goes where that is not enough";
   cache_->Leave("half");
-  EXPECT_EQ(cache_->used_bytes(), 800);
+  EXPECT_EQ(UsedBlocks(), 801) << "with the folder of b";
   EXPECT_TRUE(fs::exists(*folder));
   clock_.Advance(absl::Hours(1));
   ASSERT_TRUE(Add("b", 500).ok());
@@ -190,7 +228,7 @@ TEST_F(CacheTest, TheSameContentAgainKeepsItsFiles) {
   ASSERT_TRUE(second.ok()) << second.status();
   EXPECT_EQ(cache_->PathOf(*first), cache_->PathOf(*second));
   EXPECT_EQ(fs::last_write_time(cache_->PathOf(*second)), time);
-  EXPECT_EQ(cache_->used_bytes(), 100);
+  EXPECT_EQ(UsedBlocks(), 100);
   Open();
   EXPECT_TRUE(Find("a").has_value());
 }

@@ -81,10 +81,13 @@ class CurlTransport::Exchange {
 
   absl::StatusOr<HttpResponse> Run() {
     Prepare();
-    const CURLcode code = curl_easy_perform(curl_);
+    CURLcode code = curl_easy_perform(curl_);
+    // The beginning of an error's text suffices.
+    if (has_whole_error_) code = CURLE_OK;
     if (!sink_status_.ok()) return sink_status_;
     if (transport_.stopped_) return absl::CancelledError("the daemon is shutting down");
-    if (!refused_.empty()) {
+    // Another address of the same name may have been allowed, and may have answered.
+    if (code != CURLE_OK && !refused_.empty()) {
       return WithReason(
           absl::PermissionDeniedError(absl::StrCat("resolves to ", refused_,
                                                    ", which is not an address of the public Internet; the "
@@ -189,7 +192,12 @@ class CurlTransport::Exchange {
       status = self->sink_.OnData(piece);
     } else if (status.ok()) {
       std::string& body = self->response_.error_body;
-      absl::StrAppend(&body, piece.substr(0, kMaxErrorBody - std::min(kMaxErrorBody, body.size())));
+      const size_t room = kMaxErrorBody - body.size();
+      absl::StrAppend(&body, piece.substr(0, room));
+      if (size > room) {
+        self->has_whole_error_ = true;
+        return 0;
+      }
     }
     if (status.ok()) return size;
     self->sink_status_ = std::move(status);
@@ -222,6 +230,8 @@ class CurlTransport::Exchange {
   HttpResponse response_;
   absl::Status sink_status_;
   bool begun_ = false;
+  // True if the transfer was ended because the text of an error is longer than what is kept of it.
+  bool has_whole_error_ = false;
 };
 
 CurlTransport::CurlTransport(Options options) : options_(std::move(options)) {

@@ -60,6 +60,11 @@ class LoopbackServer {
     MutexLock lock(&mutex_);
     redirect_ = url;
   }
+  // Answers all later requests with an error whose text never ends.
+  void FailWithoutEnd() {
+    MutexLock lock(&mutex_);
+    is_endless_ = true;
+  }
   // Returns the first line of each request.
   std::vector<std::string> requests() {
     MutexLock lock(&mutex_);
@@ -90,15 +95,23 @@ class LoopbackServer {
       text.append(buffer, size);
       if (text.find("\r\n\r\n") == std::string::npos) continue;
       std::string answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+      bool is_endless = false;
       {
         MutexLock lock(&mutex_);
         requests_.push_back(text.substr(0, text.find("\r\n")));
+        is_endless = is_endless_;
         if (!redirect_.empty()) {
           answer =
               absl::StrCat("HTTP/1.1 302 Found\r\nLocation: ", redirect_, "\r\nContent-Length: 0\r\n\r\n");
         }
       }
       text.clear();
+      if (is_endless) {
+        answer = "HTTP/1.1 404 Not Found\r\n\r\n";
+        const std::string more(1000, 'x');
+        while (send(connection, answer.data(), answer.size(), MSG_NOSIGNAL) >= 0) answer = more;
+        return;
+      }
       if (send(connection, answer.data(), answer.size(), MSG_NOSIGNAL) < 0) return;
     }
   }
@@ -111,6 +124,7 @@ class LoopbackServer {
   std::vector<int> connections_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::string> requests_ ABSL_GUARDED_BY(mutex_);
   std::string redirect_ ABSL_GUARDED_BY(mutex_);
+  bool is_endless_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 CurlTransport::Options Through(const Proxies& proxies) {
@@ -150,6 +164,16 @@ TEST(CurlTransportTest, OnlyWhoMayGoAnywhereReachesPrivateAddresses) {
   const absl::StatusOr<HttpResponse> response = Get(transport, server.Url(), /*any_address=*/true);
   ASSERT_TRUE(response.ok()) << response.status();
   EXPECT_EQ(response->status, 200);
+}
+
+TEST(CurlTransportTest, TheTextOfAnErrorEnds) {
+  LoopbackServer server;
+  server.FailWithoutEnd();
+  CurlTransport transport({});
+  const absl::StatusOr<HttpResponse> response = Get(transport, server.Url(), /*any_address=*/true);
+  ASSERT_TRUE(response.ok()) << response.status();
+  EXPECT_EQ(response->status, 404);
+  EXPECT_EQ(response->error_body, std::string(16384, 'x'));
 }
 
 TEST(CurlTransportTest, AConnectionThatNobodyJudgedIsNotForThoseThatAre) {

@@ -101,7 +101,8 @@ absl::Status FetchItem::PrepareFolder(const FetchTools& tools) {
   files_total_ = static_cast<int64_t>(files_.size());
   if (!plan_.folder) {
     missing_.push_back(0);
-    return absl::OkStatus();
+    // Its size is unknown before the server's answer.
+    return tools.cache->Reserve(key_, kCacheBlockBytes);
   }
   // The files of an earlier try, and the files of the cached entry.
   std::map<std::string, CacheFile> here, known;
@@ -121,6 +122,7 @@ absl::Status FetchItem::PrepareFolder(const FetchTools& tools) {
   };
   earlier_.resize(files_.size());
   int64_t total = 0, kept = 0;
+  DiskUse use;
   for (size_t i = 0; i < files_.size(); ++i) {
     const PlannedFile& planned = plan_.files[i];
     const std::string path = absl::StrCat(folder_, "/files/", planned.path);
@@ -140,6 +142,7 @@ absl::Status FetchItem::PrepareFolder(const FetchTools& tools) {
     // A listing's sizes are untrusted.
     const int64_t bytes = planned.size_bytes >= 0 ? planned.size_bytes : present.size_bytes();
     total += std::min(bytes, std::numeric_limits<int64_t>::max() - total);
+    use.Add(planned.path, bytes);
     if (present.sha256().empty() || planned.size_bytes < 0) {
       missing_.push_back(i);
       if (!present.sha256().empty()) earlier_[i] = std::move(present);
@@ -153,7 +156,7 @@ absl::Status FetchItem::PrepareFolder(const FetchTools& tools) {
   bytes_done_ = kept;
   files_done_ = static_cast<int64_t>(files_.size() - missing_.size());
   // Reserve all room at once, so that a fetch without enough room does not start.
-  return tools.cache->Reserve(key_, total);
+  return tools.cache->Reserve(key_, use.bytes());
 }
 
 absl::StatusOr<std::optional<CacheEntry>> FetchItem::FetchFile(const FetchTools& tools, size_t index) {
@@ -211,13 +214,14 @@ absl::StatusOr<std::optional<CacheFile>> FetchItem::DownloadFile(const FetchTool
     reported = done;
     if (!plan_.folder) bytes_total_ = total;
   };
+  TANDEM_ASSIGN_OR_RETURN(const FetchPlan::Origins origins, plan_.origins_of(planned));
   absl::StatusOr<std::optional<CacheFile>> file =
       absl::InternalError("cannot fetch a file without an address");
   std::vector<std::string> errors;
-  for (size_t i = 0; i < planned.origins.size(); ++i) {
+  for (size_t i = 0; i < origins.size(); ++i) {
     RetryPolicy retry = tools.retry;
-    if (i + 1 < planned.origins.size()) retry.attempts = std::min(retry.attempts, kTriesBeforeNext);
-    file = Download(*planned.origins[i], request, retry, context);
+    if (i + 1 < origins.size()) retry.attempts = std::min(retry.attempts, kTriesBeforeNext);
+    file = Download(*origins[i], request, retry, context);
     if (file.ok() || absl::IsCancelled(file.status()) || absl::IsResourceExhausted(file.status()))
       return file;
     errors.emplace_back(file.status().message());
@@ -264,6 +268,12 @@ absl::StatusOr<CacheEntry> FetchItem::Finish(const FetchTools& tools) {
 
 void FetchItem::Leave(Cache* cache) {
   if (!folder_.empty()) cache->Leave(key_);
+  // The outcome may be kept for long, and needs none of this.
+  plan_ = FetchPlan();
+  known_.reset();
+  missing_ = {};
+  earlier_ = {};
+  files_ = {};
 }
 
 }  // namespace tandem

@@ -36,8 +36,8 @@ struct FetchTools {
 };
 
 // Fetches the content of one URL into the cache. Call Plan first, then FetchFile for each missing file, then
-// Finish. FetchFile may be called in any order and from several threads at once. After an error, call Leave.
-// progress() may be called at any time.
+// Finish, and Leave last, also after an error. FetchFile may be called in any order and from several threads
+// at once. progress() may be called at any time.
 class FetchItem {
  public:
   using Entry = internal::v1::CacheEntry;
@@ -68,7 +68,7 @@ class FetchItem {
   absl::StatusOr<std::optional<Entry>> FetchFile(const FetchTools& tools, size_t index);
   // Creates an entry of the files.
   absl::StatusOr<Entry> Finish(const FetchTools& tools);
-  // Keeps the received files for another try.
+  // Forgets the plan. Without Finish, keeps the received files for another try.
   void Leave(Cache* cache);
 
  private:

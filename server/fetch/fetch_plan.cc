@@ -19,10 +19,26 @@ namespace {
 
 // A larger listing is probably a whole store, named by mistake.
 constexpr size_t kMostObjects = 2000000;
+// Of all paths and entity tags of a listing. Other paths are bounded by ExpandShardPattern.
+constexpr size_t kMostListedBytes = size_t{256} << 20;
+
+// Each folder takes a block of the disk. The same for uploads.
+constexpr int64_t kMostFolders = 31;
+
+using Origins = FetchPlan::Origins;
+
+Origins One(std::unique_ptr<Origin> origin) {
+  Origins origins;
+  origins.push_back(std::move(origin));
+  return origins;
+}
 
 }  // namespace
 
 std::string WhyNoPath(const std::string& path) {
+  if (std::count(path.begin(), path.end(), '/') > kMostFolders) {
+    return absl::StrCat("is more than ", kMostFolders, " folders deep");
+  }
   for (const absl::string_view part : absl::StrSplit(path, '/')) {
     if (part.empty()) return "has an empty part";
     if (part == "." || part == "..") return "would lead out of its folder";
@@ -52,12 +68,16 @@ absl::StatusOr<FetchPlan> FetchPlanner::Plan(const DataUrl& url, PathKind kind) 
 absl::StatusOr<FetchPlan> FetchPlanner::PlanFile(const std::string& name,
                                                  const std::vector<std::string>& addresses) const {
   FetchPlan plan;
-  PlannedFile& file = plan.files.emplace_back();
-  file.path = name;
-  for (const std::string& address : addresses) {
-    TANDEM_ASSIGN_OR_RETURN(DataUrl url, ParseDataUrl(address));
-    file.origins.push_back(std::make_unique<HttpOrigin>(std::move(url), policy_, transport_));
-  }
+  plan.files.emplace_back().path = name;
+  plan.origins_of = [policy = policy_, transport = transport_,
+                     addresses](const PlannedFile&) -> absl::StatusOr<Origins> {
+    Origins origins;
+    for (const std::string& address : addresses) {
+      TANDEM_ASSIGN_OR_RETURN(DataUrl url, ParseDataUrl(address));
+      origins.push_back(std::make_unique<HttpOrigin>(std::move(url), policy, transport));
+    }
+    return origins;
+  };
   return plan;
 }
 
@@ -68,7 +88,7 @@ absl::StatusOr<FetchPlan> FetchPlanner::PlanPattern(const DataUrl& url) const {
   TANDEM_ASSIGN_OR_RETURN(const std::vector<std::string> shards, ExpandShardPattern(pattern));
   const size_t cut = FolderOfPattern(pattern).size();
   std::shared_ptr<S3Bucket> bucket;
-  FetchPlan plan{.folder = true, .files = {}};
+  FetchPlan plan{.folder = true, .files = {}, .origins_of = nullptr};
   for (const std::string& shard : shards) {
     TANDEM_ASSIGN_OR_RETURN(DataUrl one, ParseDataUrl(absl::StrCat(shard, query)));
     TANDEM_RETURN_IF_ERROR(policy_->Check(one));
@@ -83,10 +103,7 @@ absl::StatusOr<FetchPlan> FetchPlanner::PlanPattern(const DataUrl& url) const {
                        absl::CHexEscape(file.path.substr(0, 200)), "', but this name ", why,
                        "; each shard needs a name of its own that ends in .tar and is not hidden"));
     }
-    if (!one.is_s3()) {
-      file.origins.push_back(std::make_unique<HttpOrigin>(std::move(one), policy_, transport_));
-      continue;
-    }
+    if (!one.is_s3()) continue;
     if (bucket == nullptr) {
       TANDEM_ASSIGN_OR_RETURN(bucket, OpenBucket(one));
     }
@@ -94,8 +111,14 @@ absl::StatusOr<FetchPlan> FetchPlanner::PlanPattern(const DataUrl& url) const {
       return absl::InvalidArgumentError(
           absl::StrCat("is ", url.shown, ", which names several buckets; put the braces after the bucket"));
     }
-    file.origins.push_back(std::make_unique<S3Origin>(bucket, one.key));
   }
+  plan.origins_of = [policy = policy_, transport = transport_, bucket,
+                     folder = std::string(pattern.substr(0, cut)),
+                     query = std::string(query)](const PlannedFile& file) -> absl::StatusOr<Origins> {
+    TANDEM_ASSIGN_OR_RETURN(DataUrl one, ParseDataUrl(absl::StrCat(folder, file.path, query)));
+    if (one.is_s3()) return One(std::make_unique<S3Origin>(bucket, one.key));
+    return One(std::make_unique<HttpOrigin>(std::move(one), policy, transport));
+  };
   return Sorted(url, std::move(plan));
 }
 
@@ -116,12 +139,16 @@ absl::StatusOr<FetchPlan> FetchPlanner::PlanS3(const DataUrl& url, PathKind kind
   }
   TANDEM_ASSIGN_OR_RETURN(const std::shared_ptr<S3Bucket> bucket, OpenBucket(url));
   FetchPlan plan;
+  size_t bytes = 0;
   const auto add = [&](std::string path, const S3Object& object) {
     PlannedFile& file = plan.files.emplace_back();
     file.path = std::move(path);
     file.size_bytes = object.size_bytes;
     file.etag = object.etag;
-    file.origins.push_back(std::make_unique<S3Origin>(bucket, object.key));
+    bytes += file.path.size() + file.etag.size();
+  };
+  plan.origins_of = [bucket, key = url.key](const PlannedFile&) {
+    return One(std::make_unique<S3Origin>(bucket, key));
   };
   if (kind == PathKind::kFile) {
     add(FileNameOf(url), {url.key, -1, ""});
@@ -168,6 +195,11 @@ absl::StatusOr<FetchPlan> FetchPlanner::PlanS3(const DataUrl& url, PathKind kind
       return absl::InvalidArgumentError(
           absl::StrCat("is ", url.shown, "; it must have at most ", kMostObjects, " objects"));
     }
+    if (bytes > kMostListedBytes) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "is ", url.shown, ", whose objects have names and tags of more than ", kMostListedBytes >> 20,
+          " MiB together; name a smaller folder, or pack the files into shards (webdataset)"));
+    }
     if (token == page->next_token && !token.empty()) {
       return absl::InvalidArgumentError(
           absl::StrCat("is ", url.shown, ", but the server's list of objects never ends"));
@@ -181,6 +213,9 @@ absl::StatusOr<FetchPlan> FetchPlanner::PlanS3(const DataUrl& url, PathKind kind
                      "; check the address"));
   }
   plan.folder = true;
+  plan.origins_of = [bucket, folder](const PlannedFile& file) {
+    return One(std::make_unique<S3Origin>(bucket, folder + file.path));
+  };
   return Sorted(url, std::move(plan));
 }
 

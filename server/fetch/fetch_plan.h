@@ -22,8 +22,6 @@ namespace tandem {
 struct PlannedFile {
   // Relative to the entry's folder.
   std::string path;
-  // In order: the first origin that has the file wins.
-  std::vector<std::unique_ptr<Origin>> origins;
   // From a listing; -1 and empty if unknown. Without an etag, the file's server is asked for changes.
   int64_t size_bytes = -1;
   std::string etag;
@@ -34,6 +32,10 @@ struct FetchPlan {
   bool folder = false;
   // Sorted by path.
   std::vector<PlannedFile> files;
+  // Makes the origins of one of the files, in order: the first origin that has the file wins. They are not
+  // kept for all files, because an address may be long. Thread-safe.
+  using Origins = std::vector<std::unique_ptr<Origin>>;
+  std::function<absl::StatusOr<Origins>(const PlannedFile& file)> origins_of;
 };
 
 // Finds the files of a URL. Thread-safe. The pointers must outlive it.
@@ -48,7 +50,9 @@ class FetchPlanner {
         retry_(retry),
         sleep_(std::move(sleep)) {}
 
-  // Returns the files of a URL. Reads the whole listing if the URL may be a folder. Errors as Download.
+  // Returns the files of a URL. Reads the whole listing if the URL may be a folder. INVALID_ARGUMENT: a
+  // listing has more than 2,000,000 objects, or paths and entity tags of more than 256 MiB together. Other
+  // errors as Download and ExpandShardPattern.
   absl::StatusOr<FetchPlan> Plan(const DataUrl& url, PathKind kind) const;
 
   // Plans a public set's file that has several addresses.

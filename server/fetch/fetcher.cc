@@ -12,6 +12,7 @@
 #include "absl/strings/strip.h"
 #include "engine/base/error_reason.h"
 #include "engine/base/field_violations.h"
+#include "engine/base/retry_delay.h"
 #include "engine/base/sha256.h"
 #include "engine/base/status_macros.h"
 #include "proto/data_folder/shards.h"
@@ -32,6 +33,18 @@ absl::StatusOr<FetchPolicy> WithMirror(const FetchPolicy& policy, const std::str
 
 // More URLs than are asked for within Options::fresh.
 constexpr size_t kMostChecked = 100000;
+
+// The delay after which a user with too many fetches may ask again.
+constexpr absl::Duration kFetchDelay = absl::Seconds(10);
+
+absl::Status TooMany(const std::string& user, int most) {
+  return WithRetryDelay(
+      WithReason(absl::ResourceExhaustedError(absl::StrCat(
+                     "cannot fetch more data for \"", user, "\": ", most,
+                     " URLs of this user are being fetched or wait; wait until one of them is fetched")),
+                 "TOO_MANY_FETCHES"),
+      kFetchDelay);
+}
 
 absl::Status Stopping() {
   return absl::UnavailableError("the daemon is shutting down; try again when it runs");
@@ -64,9 +77,9 @@ struct Fetcher::Waiter {
 
   bool IsOver() const {
     bool all = true;
-    for (const auto& [field, item] : parts) {
-      if (item->done && !item->status.ok()) return true;
-      all = all && item->done;
+    for (const Part& part : parts) {
+      if (part.item->done && !part.item->status.ok()) return true;
+      all = all && part.item->done;
     }
     return all;
   }
@@ -113,11 +126,16 @@ void Fetcher::Ensure(const v1::DatasetSpec& spec, const std::string& user, absl:
   for (const SourcePath& path : PathsOf(&pinned)) {
     if (!IsUrl(*path.path)) continue;
     const absl::StatusOr<DataUrl> url = ParseDataUrl(*path.path);
-    if (url.ok()) {
-      parts.emplace_back(path.field, FindOrAdd(*url, path.kind, user, {}));
-    } else {
+    if (!url.ok()) {
       violations.Add(path.field, url.status().message());
+      continue;
     }
+    absl::StatusOr<std::shared_ptr<Item>> item = FindOrAdd(*url, path.kind, user, {});
+    if (!item.ok()) {
+      done(item.status());
+      return;
+    }
+    parts.push_back({path.field, "", *std::move(item)});
   }
   if (!violations.empty()) {
     done(WithReason(violations.ToStatus(), "FETCH_FAILED"));
@@ -132,7 +150,7 @@ void Fetcher::Ensure(const v1::DatasetSpec& spec, const std::string& user, absl:
           size_t i = 0;
           for (const SourcePath& path : PathsOf(&pinned)) {
             if (!IsUrl(*path.path)) continue;
-            const Item& item = *parts[i++].second;
+            const Item& item = *parts[i++].item;
             *path.path = Pin(item.fetch.url(), item.entry->sha256());
           }
           done(std::move(pinned));
@@ -162,8 +180,13 @@ void Fetcher::FetchPublicSet(const std::string& name, const std::string& user, a
       return;
     }
     url->sha256 = file.sha256;
-    parts.emplace_back(absl::StrCat("name (", file.name, ")"),
-                       FindOrAdd(*std::move(url), PathKind::kFile, user, std::move(addresses)));
+    absl::StatusOr<std::shared_ptr<Item>> item =
+        FindOrAdd(*std::move(url), PathKind::kFile, user, std::move(addresses));
+    if (!item.ok()) {
+      done(item.status());
+      return;
+    }
+    parts.push_back({"name", file.name, *std::move(item)});
   }
   bool first = false;
   {
@@ -223,8 +246,9 @@ void Fetcher::AddNeeded(const v1::DatasetSpec& spec, Cache::Needed* needed) {
   }
 }
 
-std::shared_ptr<Fetcher::Item> Fetcher::FindOrAdd(const DataUrl& url, PathKind kind, const std::string& user,
-                                                  std::vector<std::string> addresses) {
+absl::StatusOr<std::shared_ptr<Fetcher::Item>> Fetcher::FindOrAdd(const DataUrl& url, PathKind kind,
+                                                                  const std::string& user,
+                                                                  std::vector<std::string> addresses) {
   auto item = std::make_shared<Item>(url, kind, std::move(addresses));
   // If the cache has the content, no thread is needed.
   if (!url.sha256.empty() || IsFresh(item->fetch)) {
@@ -240,15 +264,22 @@ std::shared_ptr<Fetcher::Item> Fetcher::FindOrAdd(const DataUrl& url, PathKind k
   std::erase_if(items_, [&](const auto& one) {
     return one.second->done && now - one.second->done_at >= options_.keep_outcome;
   });
-  std::shared_ptr<Item>& present = items_[item->fetch.key()];
-  if (present == nullptr) {
-    present = item;
-    present->users.insert(user);
-    Offer(present);
-  } else if (!present->done && present->users.insert(user).second && present->queued) {
-    shares_[user].ready.push_back(present);
+  const auto present = items_.find(item->fetch.key());
+  const bool is_new = present == items_.end();
+  if (!is_new && (present->second->done || present->second->users.contains(user))) return present->second;
+  const auto own = std::count_if(items_.begin(), items_.end(), [&user](const auto& one) {
+    return !one.second->done && one.second->users.contains(user);
+  });
+  if (own >= options_.urls_per_user) return TooMany(user, options_.urls_per_user);
+  if (is_new) {
+    item->users.insert(user);
+    items_.emplace(item->fetch.key(), item);
+    Offer(item);
+    return item;
   }
-  return present;
+  present->second->users.insert(user);
+  if (present->second->queued) shares_[user].ready.push_back(present->second);
+  return present->second;
 }
 
 void Fetcher::Await(Parts parts, absl::Duration wait, bool background,
@@ -279,10 +310,12 @@ void Fetcher::Await(Parts parts, absl::Duration wait, bool background,
 absl::Status Fetcher::OutcomeOf(const Parts& parts) {
   FieldViolations violations;
   absl::Status first;
-  for (const auto& [field, item] : parts) {
+  for (const auto& [field, file, item] : parts) {
     if (!item->done || item->status.ok()) continue;
     if (absl::IsCancelled(item->status)) return Stopping();
-    violations.Add(field, item->status.message());
+    violations.Add(field, file.empty()
+                              ? item->status.message()
+                              : absl::StrCat("has the file ", file, ", which ", item->status.message()));
     if (first.ok()) first = item->status;
   }
   if (violations.empty()) return absl::OkStatus();
@@ -296,7 +329,7 @@ absl::Status Fetcher::OutcomeOf(const Parts& parts) {
 FetchProgress Fetcher::ProgressOf(const Parts& parts) {
   FetchProgress progress;
   bool sizes_known = true, counts_known = true;
-  for (const auto& [field, item] : parts) {
+  for (const auto& [field, file, item] : parts) {
     const FetchProgress one = item->fetch.progress();
     progress.bytes_done += one.bytes_done;
     progress.bytes_total += one.bytes_total;
@@ -321,7 +354,7 @@ absl::Status Fetcher::Install(const std::string& name, const Parts& parts) {
   fs::create_directories(temporary, error);
   if (error)
     return absl::InternalError(absl::StrCat("cannot make the folder ", temporary, ": ", error.message()));
-  for (const auto& [field, item] : parts) {
+  for (const auto& [field, file, item] : parts) {
     const std::string from = cache_->PathOf(*item->entry);
     const std::string to = absl::StrCat(temporary, "/", item->entry->files(0).path());
     if (link(from.c_str(), to.c_str()) == 0) continue;
@@ -439,7 +472,7 @@ void Fetcher::Settle(const Step& step, absl::StatusOr<std::optional<FetchItem::E
 
 void Fetcher::Heard(const Waiter& waiter) {
   if (waiter.background) return;
-  for (const auto& [field, item] : waiter.parts) {
+  for (const auto& [field, file, item] : waiter.parts) {
     const auto found = items_.find(item->fetch.key());
     if (item->done && found != items_.end() && found->second == item) items_.erase(found);
   }

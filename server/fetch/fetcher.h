@@ -47,6 +47,8 @@ class Fetcher : public RemoteData {
     int threads = 16;
     int threads_per_user = 4;
     int threads_per_url = 4;
+    // The most URLs of one user that are being fetched or wait.
+    int urls_per_user = 256;
     RetryPolicy retry;
     const Clock* clock = Clock::Real();
     Env* env = Env::Real();
@@ -77,13 +79,20 @@ class Fetcher : public RemoteData {
  private:
   struct Item;
   struct Waiter;
-  // Items, each with the field that names it.
-  using Parts = std::vector<std::pair<std::string, std::shared_ptr<Item>>>;
+  // An item of a request.
+  struct Part {
+    std::string field;  // The field that names it.
+    std::string file;   // The name of a public set's file; empty for other items.
+    std::shared_ptr<Item> item;
+  };
+  using Parts = std::vector<Part>;
 
   // Returns the existing or a new item for a URL, and adds `user` to its users. `addresses` are those of a
-  // public set's file.
-  std::shared_ptr<Item> FindOrAdd(const DataUrl& url, PathKind kind, const std::string& user,
-                                  std::vector<std::string> addresses) ABSL_LOCKS_EXCLUDED(mutex_);
+  // public set's file. RESOURCE_EXHAUSTED with the reason TOO_MANY_FETCHES if the user has as many items that
+  // are not done as permitted.
+  absl::StatusOr<std::shared_ptr<Item>> FindOrAdd(const DataUrl& url, PathKind kind, const std::string& user,
+                                                  std::vector<std::string> addresses)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   // Calls `finish` when all parts are complete, when a part has failed, or after `wait`.
   void Await(Parts parts, absl::Duration wait, bool background,
              absl::AnyInvocable<void(absl::Status)> finish);

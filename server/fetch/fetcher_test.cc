@@ -12,6 +12,7 @@
 #include "engine/base/env.h"
 #include "engine/base/error_reason.h"
 #include "engine/base/field_violations.h"
+#include "engine/base/retry_delay.h"
 #include "engine/base/sha256.h"
 #include "proto/data_folder/shards.h"
 #include "server/fetch/data_url.h"
@@ -27,6 +28,8 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 constexpr absl::Duration kLong = absl::Seconds(60);
+// Room for the content and the blocks of each test's files.
+constexpr int64_t kCacheBytes = 4000000;
 constexpr char kTable[] = "https://example.com/table.csv";
 
 v1::DatasetSpec Csv(const std::string& train) {
@@ -82,7 +85,7 @@ class FetcherTest : public ::testing::Test {
     web_ = std::make_unique<FakeTransport>();
     Cache::Options cache;
     cache.folder = folder_ + "/cache";
-    cache.most_bytes = 100000;
+    cache.most_bytes = kCacheBytes;
     cache.needed = [] { return Cache::Needed(); };
     cache.clock = &clock_;
     cache_ = *Cache::Open(std::move(cache));
@@ -228,6 +231,29 @@ TEST_F(FetcherTest, SlowServersOfOneUserHoldUpNobodyElse) {
       << "they had their turn";
 }
 
+TEST_F(FetcherTest, WaitingFetchesOfAUserAreLimited) {
+  web_->Put(kTable, "x");
+  web_->Hold(true, "https://slow.example/");
+  const auto ask = [&](int i, absl::Duration wait, const std::string& user) {
+    return Ensure(Csv(absl::StrCat("https://slow.example/", i)), wait, user).status();
+  };
+  for (int i = 0; i < 256; ++i) {
+    ASSERT_EQ(GetReason(ask(i, absl::ZeroDuration(), "mallory")), kDataBeingFetched) << i;
+  }
+  const absl::Status full = ask(256, absl::ZeroDuration(), "mallory");
+  EXPECT_TRUE(absl::IsResourceExhausted(full)) << full;
+  EXPECT_EQ(GetReason(full), "TOO_MANY_FETCHES");
+  EXPECT_TRUE(GetRetryDelay(full).has_value());
+  EXPECT_EQ(GetReason(ask(255, absl::ZeroDuration(), "mallory")), kDataBeingFetched) << "it waits already";
+  EXPECT_TRUE(Ensure(Csv(kTable), kLong, "ann").ok());
+  // Also for the fetch of another user.
+  EXPECT_EQ(GetReason(ask(300, absl::ZeroDuration(), "ann")), kDataBeingFetched);
+  EXPECT_EQ(GetReason(ask(300, absl::ZeroDuration(), "mallory")), "TOO_MANY_FETCHES");
+  web_->Hold(false);
+  EXPECT_EQ(GetReason(ask(255, kLong, "mallory")), "FETCH_FAILED");
+  EXPECT_EQ(GetReason(ask(256, kLong, "mallory")), "FETCH_FAILED") << "there is a place again";
+}
+
 TEST_F(FetcherTest, WhatTakesLongIsSaidToBeFetched) {
   web_->Put(kTable, "x");
   web_->Hold(true);
@@ -360,6 +386,30 @@ TEST_F(FetcherTest, FoldersThatCannotBeAreRefused) {
   EXPECT_THAT(std::string(Ensure(Csv("s3://bucket/set/")).status().message()), HasSubstr("must name a file"));
 }
 
+TEST_F(FetcherTest, AListingWithTooLongTagsIsRefused) {
+  // The second and third page name each other as the next.
+  const std::string query = "list-type=2&prefix=set%2F";
+  std::string objects;
+  for (int i = 0; i < 1000; ++i) {
+    absl::StrAppend(&objects, absl::StrFormat("<Contents><Key>set/%03d</Key><Size>1</Size>", i), "<ETag>",
+                    std::string(10000, 'a'), "</ETag></Contents>");
+  }
+  const auto put = [&](const std::string& page, const std::string& next) {
+    web_->Put("http://s3.local/bucket/?" + page + query,
+              absl::StrCat("<ListBucketResult>", objects, "<IsTruncated>true</IsTruncated>",
+                           "<NextContinuationToken>", next, "</NextContinuationToken></ListBucketResult>"));
+  };
+  put("", "b");
+  put("continuation-token=b&", "c");
+  put("continuation-token=c&", "b");
+  const absl::Status status = Ensure(Folder("s3://bucket/set")).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+  EXPECT_EQ(GetFieldViolations(status)[0].field, "image_folder.train");
+  EXPECT_THAT(std::string(status.message()), HasSubstr("more than 256 MiB together"));
+  // A page has 1,000 paths of 3 bytes and tags of 10,000, and 256 MiB are 26.8 such pages.
+  EXPECT_EQ(web_->requests().size(), 27);
+}
+
 TEST_F(FetcherTest, AHundredShardsSurviveOneFailingRequestInTen) {
   const std::string pattern = "https://example.com/set/{a,b}-{00..49}.tar";
   for (int i = 0; i < 100; ++i) {
@@ -483,7 +533,7 @@ TEST_F(FetcherTest, PatternsThatCannotBeAreRefused) {
   EXPECT_THAT(refusal("s3://{bucket,other}/0.tar"), HasSubstr("bucket"));
   // More than the cache holds.
   for (const char* name : {"0", "1", "2"}) {
-    web_->Put(absl::StrCat("https://example.com/", name, ".tar"), std::string(40000, 'x'));
+    web_->Put(absl::StrCat("https://example.com/", name, ".tar"), std::string(kCacheBytes / 3, 'x'));
   }
   const absl::Status full = Ensure(Shards("https://example.com/{0..2}.tar")).status();
   EXPECT_TRUE(absl::IsResourceExhausted(full)) << full;
@@ -517,7 +567,7 @@ TEST_F(FetcherTest, RefusalsOfS3SayWhatToDo) {
 }
 
 TEST_F(FetcherTest, WhatHasNoRoomIsNotFetched) {
-  web_->Put(kTable, std::string(100001, 'x'));
+  web_->Put(kTable, std::string(kCacheBytes - kCacheBlockBytes + 1, 'x'));
   const absl::Status status = Ensure(Csv(kTable)).status();
   EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
   EXPECT_EQ(GetReason(status), "CACHE_FULL");
@@ -526,7 +576,7 @@ TEST_F(FetcherTest, WhatHasNoRoomIsNotFetched) {
 
 TEST_F(FetcherTest, WhatAFolderBringsBeyondItsListingNeedsRoom) {
   PutPage("list-type=2&prefix=set%2F", {"set/a/1", "set/b/22"});
-  web_->Put("http://s3.local/bucket/set/b/22", std::string(200000, 'x'), "\"8\"");
+  web_->Put("http://s3.local/bucket/set/b/22", std::string(2 * kCacheBytes, 'x'), "\"8\"");
   const absl::Status status = Ensure(Folder("s3://bucket/set/")).status();
   EXPECT_EQ(GetReason(status), "CACHE_FULL") << status;
   web_->Put("http://s3.local/bucket/set/b/22", std::string(50000, 'x'), "\"8\"");
@@ -543,6 +593,27 @@ TEST_F(FetcherTest, AListingOfMoreThanThereIsHasNoRoom) {
   EXPECT_EQ(GetReason(Ensure(Folder("s3://bucket/set/")).status()), "CACHE_FULL");
 }
 
+TEST_F(FetcherTest, EmptyFilesAndFoldersTakeRoom) {
+  std::string objects;
+  for (int i = 0; i < 1000; ++i) {
+    absl::StrAppend(&objects, "<Contents><Key>set/", i, "/a</Key><Size>0</Size><ETag>1</ETag></Contents>");
+  }
+  web_->Put("http://s3.local/bucket/?list-type=2&prefix=set%2F",
+            absl::StrCat("<ListBucketResult>", objects, "</ListBucketResult>"));
+  const absl::Status status = Ensure(Folder("s3://bucket/set/")).status();
+  EXPECT_EQ(GetReason(status), "CACHE_FULL") << status;
+  // 1,000 files and 1,000 folders.
+  EXPECT_THAT(std::string(status.message()), HasSubstr("needs 8.2 MB"));
+  std::string deep = "deep/";
+  for (int i = 0; i < 31; ++i) deep += "a/";
+  PutPage("list-type=2&prefix=deep%2F", {deep + "b"});
+  EXPECT_TRUE(Ensure(Folder("s3://bucket/deep")).ok());
+  PutPage("list-type=2&prefix=deep%2F", {deep + "a/b"});
+  clock_.Advance(absl::Minutes(1));
+  EXPECT_THAT(std::string(Ensure(Folder("s3://bucket/deep")).status().message()),
+              HasSubstr("more than 31 folders deep"));
+}
+
 TEST_F(FetcherTest, PublicSetsAreVerified) {
   EXPECT_TRUE(absl::IsNotFound(FetchPublicSet("imagenet")));
   for (const PublicFile& file : FindPublicSet("mnist")->files) {
@@ -551,6 +622,12 @@ TEST_F(FetcherTest, PublicSetsAreVerified) {
   const absl::Status status = FetchPublicSet("mnist");
   EXPECT_FALSE(status.ok());
   ASSERT_FALSE(GetFieldViolations(status).empty());
+  EXPECT_EQ(GetFieldViolations(status)[0].field, "name");
+  // Whichever of the four failed first.
+  EXPECT_THAT(
+      GetFieldViolations(status)[0].description,
+      ::testing::ContainsRegex(
+          "^has the file (train|t10k)-(images|labels)-idx[13]-ubyte.gz, which is http://mirror.local/"));
   EXPECT_THAT(GetFieldViolations(status)[0].description, HasSubstr(*Sha256Of("not MNIST")));
   EXPECT_THAT(GetFieldViolations(status)[0].description, HasSubstr("storage.googleapis.com"));
   EXPECT_FALSE(fs::exists(folder_ + "/public/mnist"));

@@ -5,12 +5,20 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/error_reason.h"
 #include "engine/base/field_violations.h"
+#include "engine/base/utf8.h"
 #include "server/rpc/handlers.h"
 
 namespace tandem::rpc {
 namespace {
 
 constexpr size_t kMaxReasonCharacters = 200;
+
+// Counts a byte that belongs to no character as one.
+size_t CharactersOf(absl::string_view text) {
+  size_t characters = 0;
+  for (; !text.empty(); ++characters) TakeCodePoint(&text);
+  return characters;
+}
 
 void SetState(const std::string& name, v1::DeviceState state, const std::string& reason,
               Reply<v1::Device> reply, Scheduler* scheduler) {
@@ -20,8 +28,8 @@ void SetState(const std::string& name, v1::DeviceState state, const std::string&
         "name", absl::StrCat("is '", absl::CHexEscape(name.substr(0, 80)),
                              "', which is not the name of a device; write \"devices/<kind>:<index>\""));
   }
-  if (status.ok() && reason.size() > kMaxReasonCharacters) {
-    status = FieldError("reason", absl::StrCat("has ", reason.size(), " characters; at most ",
+  if (const size_t characters = CharactersOf(reason); status.ok() && characters > kMaxReasonCharacters) {
+    status = FieldError("reason", absl::StrCat("has ", characters, " characters; at most ",
                                                kMaxReasonCharacters, " are allowed"));
   }
   if (!status.ok()) return reply(std::move(status));

@@ -18,7 +18,8 @@
 namespace tandem {
 namespace {
 
-// All parts together, in Base64 with the other trailers, stay below 8 KiB.
+// All parts together, in Base64 with the other trailers, stay below 8 KiB. The message's bytes are those on
+// the wire; see EncodedBytes.
 constexpr size_t kMaxMessageBytes = 1800;
 constexpr size_t kMaxViolationsBytes = 3300;
 constexpr size_t kMaxDescriptionBytes = 800;
@@ -29,6 +30,23 @@ std::string Cut(absl::string_view text, size_t max_bytes) {
   size_t end = max_bytes - 3;
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
   return absl::StrCat(text.substr(0, end), "...");
+}
+
+// The bytes of a text in the trailer "grpc-message": gRPC writes each byte that is not printable ASCII, and
+// each
+// '%', as %XX.
+size_t EncodedBytes(absl::string_view text) {
+  size_t bytes = 0;
+  for (const char c : text) bytes += c >= ' ' && c <= '~' && c != '%' ? 1 : 3;
+  return bytes;
+}
+
+// Cuts a message as Cut, so that it has at most kMaxMessageBytes on the wire.
+std::string CutMessage(absl::string_view text) {
+  if (EncodedBytes(text) <= kMaxMessageBytes) return std::string(text);
+  size_t end = 0, bytes = 3;
+  while ((bytes += EncodedBytes(text.substr(end, 1))) <= kMaxMessageBytes) ++end;
+  return Cut(text, end + 3);
 }
 
 google::rpc::BadRequest ToBadRequest(const std::vector<FieldViolation>& violations) {
@@ -52,13 +70,13 @@ google::rpc::BadRequest ToBadRequest(const std::vector<FieldViolation>& violatio
 std::string MessageOf(const absl::Status& status, const google::rpc::BadRequest& bad_request,
                       size_t problems) {
   // Names and contents of files may have any bytes, but clients accept only UTF-8.
-  if (problems < 2) return Cut(ToUtf8(status.message()), kMaxMessageBytes);
+  if (problems < 2) return CutMessage(ToUtf8(status.message()));
   std::string message = absl::StrCat(problems, " problems");
   const char* separator = ": ";
   for (const auto& violation : bad_request.field_violations()) {
     std::string item = absl::StrCat(separator, violation.field(), violation.field().empty() ? "" : ": ",
                                     violation.description());
-    if (message.size() + item.size() > kMaxMessageBytes) {
+    if (EncodedBytes(message) + EncodedBytes(item) > kMaxMessageBytes) {
       absl::StrAppend(&message, "; ...");
       break;
     }

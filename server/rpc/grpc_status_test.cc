@@ -70,6 +70,34 @@ TEST(GrpcStatusTest, CutsWhatAClientWouldNotTake) {
   EXPECT_LT(status.error_message().size() + status.error_details().size() * 4 / 3, 7500);
 }
 
+// The bytes of the trailer by gRPC's rule: "%XX" for all but printable ASCII without '%'.
+size_t OnTheWire(const std::string& message) {
+  size_t bytes = 0;
+  for (const unsigned char c : message) bytes += c < 0x20 || c > 0x7e || c == '%' ? 3 : 1;
+  return bytes;
+}
+
+TEST(GrpcStatusTest, CutsWhatIsLongOnTheWire) {
+  // 800 characters of 2 bytes take 4,800 bytes as %XX.
+  std::string accents, percents(1700, '%');
+  for (int i = 0; i < 800; ++i) accents += "\xc3\xa9";
+  for (const std::string& text : {accents, percents}) {
+    const std::string message = ToGrpcStatus(absl::InternalError(text)).error_message();
+    EXPECT_LE(OnTheWire(message), 1800);
+    EXPECT_GT(OnTheWire(message), 1790);
+    EXPECT_EQ(message.substr(message.size() - 3), "...");
+  }
+  EXPECT_EQ(ToGrpcStatus(absl::InternalError(std::string(1800, 'x'))).error_message(),
+            std::string(1800, 'x'));
+  FieldViolations violations;
+  for (int i = 0; i < 10; ++i) violations.Add(absl::StrCat("f", i), accents.substr(0, 200));
+  const grpc::Status status = ToGrpcStatus(violations.ToStatus());
+  // Two of the 10 have 600 bytes each.
+  EXPECT_LE(OnTheWire(status.error_message()), 1810);
+  EXPECT_THAT(status.error_message(), testing::AllOf(HasSubstr("f1: "), testing::Not(HasSubstr("f2: "))));
+  EXPECT_LT(OnTheWire(status.error_message()) + status.error_details().size() * 4 / 3, 7500);
+}
+
 TEST(GrpcStatusTest, CutsBetweenCharacters) {
   std::string message;
   for (int i = 0; i < 2000; ++i) message += "\xc3\xa9";

@@ -221,6 +221,17 @@ TEST_F(SharingTest, DevicesGoOutOfServiceAndBack) {
   EXPECT_EQ(Drain(kToken, "devices/cpu:9").error_code(), StatusCode::NOT_FOUND);
   EXPECT_EQ(Drain(kToken, "cpu:0").error_code(), StatusCode::INVALID_ARGUMENT);
   ASSERT_TRUE(Drain(kToken, "devices/cpu:0").ok());
+  v1::DrainDeviceRequest request;
+  request.set_name("devices/cpu:0");
+  // A reason has characters, not bytes.
+  for (int i = 0; i < 200; ++i) request.mutable_reason()->append("\xc3\xa9");
+  v1::Device drained;
+  EXPECT_TRUE(daemon_stub_->DrainDevice(Context().get(), request, &drained).ok());
+  request.mutable_reason()->append("x");
+  const grpc::Status long_reason = daemon_stub_->DrainDevice(Context().get(), request, &drained);
+  EXPECT_EQ(long_reason.error_code(), StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(long_reason.error_message(), HasSubstr("has 201 characters"));
+  ASSERT_TRUE(Drain(kToken, "devices/cpu:0").ok());
   v1::ListDevicesResponse devices;
   ASSERT_TRUE(daemon_stub_->ListDevices(Context().get(), {}, &devices).ok());
   EXPECT_EQ(devices.devices(0).state(), v1::DEVICE_STATE_DRAINED);

@@ -42,8 +42,8 @@ class SinkReactor final : public StreamCall<grpc::ServerReadReactor<grpc::ByteBu
       MutexLock lock(&mutex_);
       if (end_.has_value()) return;
       end_ = status;
-      // If the sink is busy, OnTaken abandons it afterwards.
-      if (busy_) return;
+      // If the sink is busy, OnTaken abandons it afterwards. If a read is being started, OnStarted does.
+      if (busy_ || starting_ > 0) return;
     }
     sink_->Abandon();
     FinishOnce(status);
@@ -83,6 +83,12 @@ class SinkReactor final : public StreamCall<grpc::ServerReadReactor<grpc::ByteBu
       MutexLock lock(&mutex_);
       busy_ = false;
       if (!status.ok() && !end_.has_value()) end_ = status;
+      if (!end_.has_value()) {
+        ++starting_;
+      } else if (starting_ > 0) {
+        // The previous read's StartRead has not returned yet.
+        return;
+      }
       end = end_;
     }
     if (end.has_value()) {
@@ -90,12 +96,28 @@ class SinkReactor final : public StreamCall<grpc::ServerReadReactor<grpc::ByteBu
       FinishOnce(*end);
     } else {
       StartRead(&bytes_);
+      OnStarted();
     }
+  }
+
+  // The read's OnReadDone may have run by now.
+  void OnStarted() {
+    absl::Status end;
+    {
+      MutexLock lock(&mutex_);
+      --starting_;
+      if (!end_.has_value() || busy_ || starting_ > 0) return;
+      end = *end_;
+    }
+    sink_->Abandon();
+    FinishOnce(end);
   }
 
   grpc::ByteBuffer* const response_;
   std::unique_ptr<RequestSink<Request, Response>> sink_;  // Set before the first callback.
   grpc::ByteBuffer bytes_;                                // Read into only while the sink is not busy.
+  // The number of threads in StartRead. Until gRPC has the read, it would free a call that is finished.
+  int starting_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 // A handler (see handlers.h) with its dependencies. Returns the sink for the requests.

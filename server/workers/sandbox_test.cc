@@ -155,6 +155,24 @@ TEST_F(SandboxTest, OtherProcessesAreLeftAlone) {
               return Result(syscall(SYS_process_vm_readv, parent, &here, 1, &there, 1, 0));
             }),
             EPERM);
+  // It may lower its own limits, not those of the daemon, and may not read the daemon's.
+  EXPECT_EQ(InSandbox([] {
+              rlimit files = {};
+              if (getrlimit(RLIMIT_NOFILE, &files) != 0) return errno;
+              files.rlim_cur = 16;
+              return Result(setrlimit(RLIMIT_NOFILE, &files));
+            }),
+            0);
+  EXPECT_EQ(InSandbox([=] {
+              const rlimit none = {0, 0};
+              return Result(prlimit(parent, RLIMIT_CORE, &none, nullptr));
+            }),
+            EPERM);
+  EXPECT_EQ(InSandbox([=] {
+              rlimit files = {};
+              return Result(prlimit(parent, RLIMIT_NOFILE, nullptr, &files));
+            }),
+            EPERM);
   if (LandlockVersion() < 1) return;
   EXPECT_EQ(InSandbox([=] { return OpenFor(absl::StrCat("/proc/", parent, "/environ"), O_RDONLY); }), EACCES);
   EXPECT_EQ(InSandbox([=] { return OpenFor(absl::StrCat("/proc/", parent, "/root/etc/shadow"), O_RDONLY); }),

@@ -145,6 +145,9 @@ absl::Status EnterSyscallFilter(WorkerNetwork network) {
       filter.Deny(call, {0, SCMP_CMP_GT, self, 0});
     }
   }
+  // Sets the limits of any process of the account, so also of the daemon. The C library passes 0, which is
+  // the caller.
+  filter.Deny("prlimit64", {0, SCMP_CMP_NE, 0, 0});
   for (const uint32_t kind : {S_IFCHR, S_IFBLK}) {
     filter.Deny("mknod", {1, SCMP_CMP_MASKED_EQ, S_IFMT, kind});
     filter.Deny("mknodat", {2, SCMP_CMP_MASKED_EQ, S_IFMT, kind});
