@@ -66,6 +66,12 @@ absl::Status BadConstant(const ColumnPlan& plan, absl::string_view what) {
 Scale ScaleOf(const std::vector<double>& numbers) {
   Scale scale;
   if (numbers.empty()) return scale;
+  const auto [least, largest] = std::minmax_element(numbers.begin(), numbers.end());
+  if (*least == *largest) {
+    // The sums below would round: the deviation of equal numbers would be 1e-17, not 0.
+    scale.mean = *least;
+    return scale;
+  }
   double sum = 0;
   for (const double number : numbers) sum += number;
   scale.mean = sum / static_cast<double>(numbers.size());

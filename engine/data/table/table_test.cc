@@ -154,6 +154,20 @@ TEST(TableFitTest, NumbersAreFilledAndScaled) {
               HasSubstr("column 'a' has the constant 'four'; it must be a finite number"));
 }
 
+// Sums of 0.1 round, but a column that does not vary becomes 0.
+TEST(TableFitTest, AColumnThatDoesNotVaryBecomesZero) {
+  for (const v1::NumberScaling scaling : {v1::NUMBER_SCALING_STANDARD, v1::NUMBER_SCALING_QUANTILES}) {
+    const ColumnPlan plan{.name = "a", .missing = v1::MISSING_VALUES_MEAN, .scaling = scaling};
+    for (const int rows : {1, 3, 10, 1000}) {
+      const std::vector<std::string> cells(rows, "0.1");
+      EXPECT_THAT(Inputs(plan, cells, "0.1"), ElementsAre(0)) << rows;
+      EXPECT_THAT(Inputs(plan, cells, ""), ElementsAre(0)) << rows;
+      // Later rows may differ. The deviation is 1.
+      EXPECT_THAT(Inputs(plan, cells, "0.6"), ElementsAre(0.5)) << rows;
+    }
+  }
+}
+
 TEST(TableFitTest, QuantilesAreRanks) {
   const ColumnPlan plan{.name = "a", .scaling = v1::NUMBER_SCALING_QUANTILES};
   const std::vector<std::string> cells = {"1", "10", "100", "1000", "10000"};
