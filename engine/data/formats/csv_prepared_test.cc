@@ -172,6 +172,16 @@ TEST_F(PreparedTest, ColumnsAndMissingCellsAreChosen) {
   EXPECT_THAT(Samples<float>(*opened.train), ElementsAre(1, 0, 2, 1, 3, 0));
 }
 
+TEST_F(PreparedTest, MissingTextsOfLaterTablesAreMissing) {
+  const OpenedDataset trained = Open(Spec("a,y\n1,0\n5,1\n2,2\n", "missing_texts: '-'"));
+  EXPECT_THAT(Samples<float>(*trained.train), ElementsAre(1, 5, 2)) << "not scaled";
+  EXPECT_THAT(Targets<float>(*trained.train), ElementsAre(0, 1, 2));
+  const DataNames model{.features = trained.info.feature_names,
+                        .targets = trained.info.target_names,
+                        .preparation = trained.info.preparation};
+  EXPECT_THAT(Samples<float>(*Open(Spec("a,y\n-,0\n7,1\n"), &model).train), ElementsAre(2, 7));
+}
+
 TEST_F(PreparedTest, ATableForAModelMayRepeatTheModelsChoices) {
   const std::string table = "a,b,c,y\n1,2,u,0\n,5,v,1\n3,2,u,2\n4,3,v,1\n";
   for (const std::string csv : {
