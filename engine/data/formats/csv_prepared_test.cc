@@ -535,6 +535,19 @@ TEST_F(PreparedTest, ColumnsAreReported) {
   EXPECT_TRUE(report.columns[4].target());
 }
 
+TEST_F(PreparedTest, DatesAreReportedInTheOrderOfAllCells) {
+  const auto expect = [&](const std::string& table, const std::string& least, const std::string& largest) {
+    const v1::DatasetSpec spec = Spec(table);
+    const CsvReport report = *ReportCsv(spec, *DescribeDataset(spec));
+    EXPECT_EQ(report.columns[0].kind(), v1::COLUMN_KIND_DATE);
+    EXPECT_EQ(report.columns[0].least(), least);
+    EXPECT_EQ(report.columns[0].largest(), largest);
+  };
+  // Only the last row shows that the day is first.
+  expect("day,y\n01/12/2023,1\n05/04/2024,2\n31/01/2024,3\n", "2023-12-01", "2024-04-05");
+  expect("day,y\n01/12/2023,1\n05/04/2024,2\n01/31/2024,3\n", "2023-01-12", "2024-05-04");
+}
+
 TEST_F(PreparedTest, LongCellsAreCounted) {
   constexpr int kCells = 33;
   std::string table = "age,essay,y\n";
