@@ -137,7 +137,9 @@ bool ParseCsvNumber(absl::string_view text, bool decimal_comma, double* number) 
   if (ParsePlainNumber(text, number)) return true;
   if (IsHexadecimal(text)) return false;
   const absl::from_chars_result result = absl::from_chars(text.data(), text.data() + text.size(), *number);
-  return !text.empty() && result.ec == std::errc() && result.ptr == text.data() + text.size() &&
+  // A number too small for a double is 0, or nearly so.
+  const bool is_small = result.ec == std::errc::result_out_of_range && std::abs(*number) < 1;
+  return !text.empty() && (result.ec == std::errc() || is_small) && result.ptr == text.data() + text.size() &&
          std::abs(*number) <= std::numeric_limits<float>::max();
 }
 

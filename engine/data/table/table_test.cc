@@ -76,8 +76,13 @@ TEST(CellTest, NumbersAreTheNearest) {
     EXPECT_TRUE(ParseCsvNumber(text, false, &number)) << text;
     EXPECT_EQ(number, std::strtod(text, nullptr)) << text;
   }
-  for (const char* text : {"", "-", ".", "-.", "1..2", "1-2", "--1", "1 2", "1e", "nan", "1e39", "0x10",
-                           "0X1F", "-0x1", "0x1p3", "0x"}) {
+  for (const char* text : {"1e-400", "-2.5e-1000", "0.0e-400"}) {
+    number = 1;
+    EXPECT_TRUE(ParseCsvNumber(text, false, &number)) << text;
+    EXPECT_EQ(number, 0) << text;
+  }
+  for (const char* text : {"", "-", ".", "1e400", "-1e400", "1e-400x", "-.", "1..2", "1-2", "--1", "1 2",
+                           "1e", "nan", "1e39", "0x10", "0X1F", "-0x1", "0x1p3", "0x"}) {
     EXPECT_FALSE(ParseCsvNumber(text, false, &number)) << text;
   }
 }
