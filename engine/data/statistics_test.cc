@@ -76,8 +76,13 @@ v1::DatasetSpec Parse(const std::string& text) { return FromText<v1::DatasetSpec
 
 // Checks that counting during reading equals counting in memory.
 void ExpectSame(const v1::DatasetSpec& source) {
-  for (const char* const more : {"", "validation_split { fraction: 0.3 seed: 5 }", "train_limit: 7",
-                                 "validation_split { fraction: 0.3 seed: 5 } train_limit: 7"}) {
+  std::vector<std::string> choices = {"", "validation_split { fraction: 0.3 seed: 5 }", "train_limit: 7",
+                                      "validation_split { fraction: 0.3 seed: 5 } train_limit: 7"};
+  if (DescribeDataset(source)->target_type == TargetKind::kClass) {
+    choices.emplace_back("validation_split { fraction: 0.3 seed: 5 stratified: true }");
+    choices.emplace_back("validation_split { fraction: 0.3 seed: 5 stratified: true } train_limit: 7");
+  }
+  for (const std::string& more : choices) {
     v1::DatasetSpec spec = source;
     spec.MergeFrom(Parse(more));
     SCOPED_TRACE(spec.ShortDebugString());
