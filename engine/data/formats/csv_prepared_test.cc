@@ -182,6 +182,26 @@ TEST_F(PreparedTest, MissingTextsOfLaterTablesAreMissing) {
   EXPECT_THAT(Samples<float>(*Open(Spec("a,y\n-,0\n7,1\n"), &model).train), ElementsAre(2, 7));
 }
 
+// 1.234 in a table with decimal commas is likely 1234.
+TEST_F(PreparedTest, PointsBetweenThousandsAreRefused) {
+  const std::string mend = "remove points between thousands, and write a comma for a decimal point";
+  ExpectViolation(Spec("a;b;y\n1,5;999;0\n2,5;1.234;1\n"), "csv.train", "row 3, column 'b' is '1.234'");
+  ExpectViolation(Spec("a;b;y\n1,5;999;0\n2,5;1.234;1\n"), "csv.train", mend);
+  // A column of such cells alone is no text.
+  ExpectViolation(Spec("a;b;y\n1,5;1.234.567,5;0\n2,5;1.234;1\n"), "csv.train", mend);
+  // Neither are targets names of classes.
+  ExpectViolation(Spec("a;y\n1,5;1.234\n2,5;2.345\n"), "csv.train", "row 2, column 'y' is '1.234'");
+  ExpectViolation(Spec("a;y\n1,5;1.234\n2,5;2.345\n"), "csv.train", mend);
+  ExpectViolation(Spec("a;y\n1,5;1.234\n2,5;2.345\n", "targets: TARGET_KIND_VALUES"), "csv.train", mend);
+  EXPECT_THAT(Open(Spec("a;y\n1,5;1.234\n2,5;2.345\n", "targets: TARGET_KIND_CLASS")).info.class_names,
+              ElementsAre("1.234", "2.345"));
+  v1::DatasetSpec validated = Spec("a;b;y\n1,5;999;0\n2,5;1;1\n");
+  validated.mutable_csv()->set_validation(WriteFile(folder_ + "/v.csv", "a;b;y\n1,5;1.234;0\n"));
+  ExpectViolation(validated, "csv.validation", mend);
+  EXPECT_THAT(Samples<float>(*Open(Spec("a;b;y\n1,5;0.125;0\n2,5;1.5;1\n")).train),
+              ElementsAre(1.5, 0.125, 2.5, 1.5));
+}
+
 TEST_F(PreparedTest, ATableForAModelMayRepeatTheModelsChoices) {
   const std::string table = "a,b,c,y\n1,2,u,0\n,5,v,1\n3,2,u,2\n4,3,v,1\n";
   for (const std::string csv : {

@@ -37,7 +37,8 @@ void ColumnProfile::AddText(int64_t row, absl::string_view cell) {
     has_several_texts_ = true;
   }
   double number = 0;
-  if (!IsHexadecimal(cell) && absl::SimpleAtod(cell, &number)) ++odd_numbers_;
+  const bool has_points = rules_.decimal_comma && HasThousandsPoints(cell);
+  if (has_points || (!IsHexadecimal(cell) && absl::SimpleAtod(cell, &number))) ++odd_numbers_;
   const auto add_date = [&](bool day_first, int64_t* dates) {
     // If any text before is no date in this order, the order does not matter.
     const bool matters = *dates == texts_ || *dates * kCellsForMistake >= texts_ * (kCellsForMistake - 1);
@@ -102,19 +103,19 @@ v1::ColumnKind ColumnProfile::Kind() const {
 std::string ColumnProfile::Fault(absl::string_view column) const {
   const bool was_given = wanted_ != v1::COLUMN_KIND_UNSPECIFIED;
   switch (Kind()) {
-    case v1::COLUMN_KIND_NUMBER:
+    case v1::COLUMN_KIND_NUMBER: {
       if (texts_ == 0) return "";
+      const std::string rule = NumberRule(first_text_, rules_.decimal_comma);
       if (was_given) {
         return absl::StrCat("row ", first_text_row_, ", column ", column, " is ", QuotedCell(first_text_),
-                            "; it must be a finite number (at most 3.4e38), or the column's kind must be "
-                            "another");
+                            "; ", rule, ", or the column's kind must be another");
       }
-      return absl::StrCat(
-          "row ", first_text_row_, ", column ", column, " is ", QuotedCell(first_text_),
-          "; it must be a finite number (at most 3.4e38), because the column holds numbers in ", numbers_,
-          numbers_ == 1 ? " other row" : " other rows",
-          "; correct it, name such cells in csv.missing_texts, or give the column's kind in "
-          "csv.columns");
+      return absl::StrCat("row ", first_text_row_, ", column ", column, " is ", QuotedCell(first_text_), "; ",
+                          rule, ", because the column holds numbers in ", numbers_,
+                          numbers_ == 1 ? " other row" : " other rows",
+                          "; correct it, name such cells in csv.missing_texts, or give the column's kind in "
+                          "csv.columns");
+    }
     case v1::COLUMN_KIND_DATE: {
       if (dates() == present()) return "";
       const bool is_number = first_other_row_ == 0;

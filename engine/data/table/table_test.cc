@@ -54,6 +54,27 @@ TEST(CellTest, NumbersMayHaveADecimalComma) {
   EXPECT_FALSE(ParseCsvNumber(std::string(70, '1') + ",5", true, &number));
 }
 
+TEST(CellTest, PointsBetweenThousandsAreNoDecimalPoints) {
+  double number = 0;
+  for (const char* text : {"1.234", " -12.345 ", "+123.456", "1.234.567", "1.234,5", "1.234.567,89"}) {
+    EXPECT_TRUE(HasThousandsPoints(text)) << text;
+    EXPECT_FALSE(ParseCsvNumber(text, true, &number)) << text;
+    EXPECT_THAT(NumberRule(text, true), HasSubstr("remove points between thousands")) << text;
+    EXPECT_EQ(NumberRule(text, false), "it must be a finite number (at most 3.4e38)");
+  }
+  // Other points are decimal points, and so are all points of a table without decimal commas.
+  for (const char* text : {"1.5", "0.125", "-0.125", "12.34", "1.2345", "1234.567", "1.234e2", ".125"}) {
+    EXPECT_FALSE(HasThousandsPoints(text)) << text;
+    EXPECT_TRUE(ParseCsvNumber(text, true, &number)) << text;
+    EXPECT_EQ(number, std::strtod(text, nullptr)) << text;
+  }
+  EXPECT_TRUE(ParseCsvNumber("1.234", false, &number));
+  EXPECT_EQ(number, 1.234);
+  for (const char* text : {"", "-", "1", "1234", "1.", "1.23,4", "1.234x", "1,234"}) {
+    EXPECT_FALSE(HasThousandsPoints(text)) << text;
+  }
+}
+
 TEST(CellTest, NumbersAreTheNearest) {
   RandomStream random(1, RandomPurpose::kSweep, 0, 0);
   for (int i = 0; i < 200000; ++i) {
