@@ -8,8 +8,6 @@
 namespace tandem {
 namespace {
 
-// A column of more numbers than this is no column of categories unless the user says so.
-constexpr int64_t kNumbersKept = 10000;
 constexpr size_t kMostCellBytes = size_t{4} << 20;
 // A column is text, not categories, if it has more different cells, or if they repeat too rarely.
 constexpr int64_t kMostCategories = 100;
@@ -21,8 +19,11 @@ constexpr int64_t kCellsForMistake = 20;
 
 void ColumnProfile::Keep(absl::string_view cell) {
   if (has_too_many_ || cells_.contains(cell)) return;
-  if (distinct() == kMostDistinct || cell_bytes_ + cell.size() > kMostCellBytes) {
+  const bool is_wanted = wanted_ == v1::COLUMN_KIND_CATEGORY;
+  if (distinct() == (is_wanted ? kMostDistinct : kMostCategories) ||
+      cell_bytes_ + cell.size() > kMostCellBytes) {
     has_too_many_ = true;
+    if (!is_wanted) cells_ = {};
     return;
   }
   cell_bytes_ += cell.size();
@@ -65,11 +66,7 @@ void ColumnProfile::Add(int64_t row, absl::string_view cell) {
   last_number_ = number;
   if (is_number && rules_.missing_texts.empty()) {
     ++numbers_;
-    if (texts_ > 0 || numbers_ <= kNumbersKept || wanted_ == v1::COLUMN_KIND_CATEGORY) {
-      Keep(StripCell(cell));
-    } else {
-      has_too_many_ = true;
-    }
+    Keep(StripCell(cell));
     return;
   }
   cell = StripCell(cell);
@@ -95,7 +92,7 @@ v1::ColumnKind ColumnProfile::Kind() const {
     return v1::COLUMN_KIND_NUMBER;
   }
   if (dates() * kCellsForMistake >= present() * (kCellsForMistake - 1)) return v1::COLUMN_KIND_DATE;
-  if (has_too_many_ || distinct() > kMostCategories) return v1::COLUMN_KIND_TEXT;
+  if (has_too_many_) return v1::COLUMN_KIND_TEXT;
   if (distinct() == 1 && missing_ == 0) return v1::COLUMN_KIND_IGNORED;
   return distinct() * kLeastRepeats <= present() ? v1::COLUMN_KIND_CATEGORY : v1::COLUMN_KIND_TEXT;
 }

@@ -1,4 +1,5 @@
 // The cells of tables: kinds, missing cells, and the inputs of a network.
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
@@ -142,6 +143,34 @@ TEST(ColumnProfileTest, KindsAreFound) {
   EXPECT_TRUE(ProfileOf({"31/05/2024", "01/02/2024"}).day_first());
   EXPECT_FALSE(ProfileOf({"05/31/2024", "01/02/2024"}).day_first());
   EXPECT_TRUE(ProfileOf({"05/03/2024", "01/02/2024"}).is_order_unknown());
+}
+
+TEST(ColumnProfileTest, KindsDoNotDependOnTheOrderOfRows) {
+  // A fifth is text, so the column has no mistakes among numbers. It has eight different cells.
+  std::vector<std::string> cells(1500, "x");
+  cells.resize(3000, "y");
+  for (int i = 0; i < 12000; ++i) cells.push_back(absl::StrCat(i % 6));
+  EXPECT_EQ(ProfileOf(cells).Kind(), v1::COLUMN_KIND_CATEGORY) << "texts first";
+  EXPECT_EQ(ProfileOf(cells).distinct(), 8);
+  std::reverse(cells.begin(), cells.end());
+  EXPECT_EQ(ProfileOf(cells).Kind(), v1::COLUMN_KIND_CATEGORY) << "numbers first";
+  EXPECT_EQ(ProfileOf(cells).distinct(), 8);
+}
+
+TEST(ColumnProfileTest, CellsAreKeptOnlyForCategories) {
+  for (const int different : {100, 101}) {
+    std::vector<std::string> cells;
+    for (int i = 0; i < 1000; ++i) cells.push_back(absl::StrCat("c", i % different));
+    const ColumnProfile profile = ProfileOf(cells);
+    const bool are_few = different == 100;
+    EXPECT_EQ(profile.Kind(), are_few ? v1::COLUMN_KIND_CATEGORY : v1::COLUMN_KIND_TEXT);
+    EXPECT_EQ(profile.distinct(), are_few ? 100 : 0);
+    EXPECT_EQ(ProfileOf(cells, v1::COLUMN_KIND_CATEGORY).distinct(), different);
+  }
+  std::vector<std::string> numbers;
+  for (int i = 0; i < 20000; ++i) numbers.push_back(absl::StrCat(i));
+  EXPECT_EQ(ProfileOf(numbers).distinct(), 0);
+  EXPECT_EQ(ProfileOf(numbers, v1::COLUMN_KIND_CATEGORY).distinct(), ColumnProfile::kMostDistinct);
 }
 
 TEST(ColumnProfileTest, AMistakeAmongNumbersIsNoCategory) {
