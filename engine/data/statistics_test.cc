@@ -269,6 +269,13 @@ TEST_F(StatisticsTest, OfTablesImagesTextAndMadeUpSamples) {
     }
   }
   ExpectSame(Parse(absl::StrCat("image_folder { train: '", folder_, "/images' }")));
+  std::vector<std::pair<std::string, std::string>> members;
+  for (int i = 0; i < 18; ++i) {
+    members.emplace_back(absl::StrCat(i, ".cls"), absl::StrCat(i % 3));
+    members.emplace_back(absl::StrCat(i, ".png"), GreyPng(Noise(6 + i).substr(i)));
+  }
+  ExpectSame(
+      Parse(absl::StrCat("webdataset { train: '", Write("shard.tar", Tar(members)), "' classes: 3 }")));
 
   const std::string text = Write("text", Noise(400));
   ExpectSame(
