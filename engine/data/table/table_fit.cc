@@ -101,6 +101,10 @@ v1::PreparedColumn Unfitted(const ColumnPlan& plan) {
 ColumnFit::ColumnFit(ColumnPlan plan, CellRules rules)
     : plan_(std::move(plan)), rules_(std::move(rules)), numbers_(NumbersOf(plan_)) {}
 
+void ColumnFit::Reserve(int64_t rows) {
+  for (std::vector<double>& numbers : numbers_) numbers.reserve(rows);
+}
+
 void ColumnFit::Add(absl::string_view cell) {
   if (plan_.kind == v1::COLUMN_KIND_NUMBER && rules_.missing_texts.empty()) {
     double number = 0;
