@@ -87,8 +87,9 @@ v1::ColumnKind ColumnProfile::Kind() const {
   if (present() == 0) return v1::COLUMN_KIND_IGNORED;
   if (texts_ == 0) return v1::COLUMN_KIND_NUMBER;
   if (dates() == present()) return v1::COLUMN_KIND_DATE;
-  if (odd_numbers_ == texts_) return v1::COLUMN_KIND_NUMBER;
-  if (numbers_ > 0 && (texts_ * kCellsForMistake <= present() || !has_several_texts_)) {
+  // Numbers that cannot be read are mistakes in a column of numbers, however many there are.
+  const int64_t others = texts_ - odd_numbers_;
+  if (others < present() && (others * kCellsForMistake <= present() || !has_several_texts_)) {
     return v1::COLUMN_KIND_NUMBER;
   }
   if (dates() * kCellsForMistake >= present() * (kCellsForMistake - 1)) return v1::COLUMN_KIND_DATE;

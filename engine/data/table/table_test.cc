@@ -186,6 +186,15 @@ TEST(ColumnProfileTest, AMistakeAmongNumbersIsNoCategory) {
   EXPECT_EQ(ProfileOf({"1", "PC 2", "3", "PC 4", "5", "6"}).Kind(), v1::COLUMN_KIND_TEXT);
 }
 
+TEST(ColumnProfileTest, PointsBetweenThousandsMakeNoText) {
+  ColumnProfile profile({.decimal_comma = true}, v1::COLUMN_KIND_UNSPECIFIED);
+  for (int row = 1; row <= 300; ++row) profile.Add(row, absl::StrCat(row, ".500"));
+  profile.Add(301, "-");
+  EXPECT_EQ(profile.Kind(), v1::COLUMN_KIND_NUMBER);
+  EXPECT_THAT(profile.Fault("'a'"), HasSubstr("row 1, column 'a' is '1.500'; it must be a finite number (at "
+                                              "most 3.4e38; in a table with decimal commas, remove points"));
+}
+
 TEST(TableFitTest, NumbersAreFilledAndScaled) {
   ColumnPlan plan{.name = "a", .missing_indicator = true, .scaling = v1::NUMBER_SCALING_STANDARD};
   const std::vector<std::string> cells = {"1", "3", "", "8"};
