@@ -118,6 +118,26 @@ absl::Status StreamSource(const v1::DatasetSpec& spec, UseSamples use) {
   return NoSource();
 }
 
+// Returns the class of each of the source's `samples` training samples. Decodes no pictures.
+absl::StatusOr<std::vector<int32_t>> SourceLabels(const v1::DatasetSpec& spec, int64_t samples) {
+  std::vector<int32_t> labels;
+  if (spec.has_image_folder()) {
+    TANDEM_ASSIGN_OR_RETURN(labels, ImageFolderLabels(spec.image_folder()));
+  } else if (spec.has_webdataset()) {
+    TANDEM_ASSIGN_OR_RETURN(labels, WebDatasetLabels(spec.webdataset()));
+  } else {
+    labels.resize(samples);
+    TANDEM_RETURN_IF_ERROR(StreamSource(
+        spec, [&](int64_t first, int64_t count, const void* /*samples*/, const int32_t* classes) {
+          const int64_t end = std::min(first + count, samples);
+          for (int64_t i = first; i < end; ++i) labels[i] = classes[i - first];
+        }));
+  }
+  // Files may have changed since the samples were counted. The reader of the samples reports that.
+  labels.resize(samples);
+  return labels;
+}
+
 // Checks the parts of a spec that need no files.
 void CheckNumbers(const v1::DatasetSpec& spec, FieldViolations& violations) {
   for (const auto& [field, limit] : {std::pair("train_limit", spec.train_limit()),
@@ -421,13 +441,9 @@ absl::Status StreamTraining(const v1::DatasetSpec& spec, UseSamples use) {
   // Marks the selected samples of the source.
   std::vector<bool> wanted(source.train_samples);
   if (const int64_t validation = SplitOff(spec, source); validation > 0) {
-    std::vector<int32_t> classes_of(spec.validation_split().stratified() ? source.train_samples : 0);
-    if (!classes_of.empty()) {
-      TANDEM_RETURN_IF_ERROR(StreamSource(
-          spec, [&](int64_t first, int64_t count, const void* /*samples*/, const int32_t* classes) {
-            const int64_t end = std::min(first + count, source.train_samples);
-            for (int64_t i = first; i < end; ++i) classes_of[i] = classes[i - first];
-          }));
+    std::vector<int32_t> classes_of;
+    if (spec.validation_split().stratified()) {
+      TANDEM_ASSIGN_OR_RETURN(classes_of, SourceLabels(spec, source.train_samples));
     }
     SplitIndices split = Split(spec.validation_split(), source.train_samples, validation, classes_of);
     split.train.resize(info.train_samples);

@@ -54,7 +54,7 @@ TEST_F(IdxTest, ReadsPlainAndCompressedAlike) {
     EXPECT_EQ(info->classes, 3);
     EXPECT_EQ(info->train_samples, 4);
     EXPECT_EQ(info->validation_samples, 0);
-    EXPECT_EQ(info->memory_bytes, 4 * (6 + 1));
+    EXPECT_EQ(info->memory_bytes, 4 * (6 + 4));
 
     const absl::StatusOr<OpenedDataset> opened = OpenDataset(spec_);
     ASSERT_TRUE(opened.ok()) << opened.status();
@@ -85,7 +85,7 @@ TEST_F(IdxTest, ValidationAndLimits) {
   EXPECT_EQ(opened->validation->size(), 4);
   EXPECT_EQ(DescribeDataset(spec_)->train_samples, 3);
   // Both files are read whole. The limit is a subset of the four samples.
-  EXPECT_EQ(DescribeDataset(spec_)->memory_bytes, 2 * 4 * (6 + 1) + 4 * 4);
+  EXPECT_EQ(DescribeDataset(spec_)->memory_bytes, 2 * 4 * (6 + 4) + 4 * 4);
 }
 
 TEST_F(IdxTest, RefusesAMissingFile) {

@@ -1,6 +1,7 @@
 #include "engine/data/loader.h"
 
 #include <algorithm>
+#include <exception>
 #include <new>
 
 #include "absl/strings/str_cat.h"
@@ -68,7 +69,11 @@ void Loader::StartThread(int64_t step) {
     taken_ = step - 1;
     stop_ = ended_ = false;
   }
-  thread_ = std::thread([this, step] { PrepareAhead(step); });
+  try {
+    thread_ = std::thread([this, step] { PrepareAhead(step); });
+  } catch (const std::exception&) {
+    // The system has no memory or thread left. The caller gathers.
+  }
 }
 
 void Loader::StopThread() {

@@ -64,7 +64,8 @@ class Loader {
   Slot& SlotOf(int64_t step) { return slots_[step % slots_.size()]; }
   // Waits until the thread has prepared the step. Returns false if the thread stops or fails first.
   bool AwaitPrepared(int64_t step) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Starts a thread that prepares the steps from `step` on.
+  // Starts a thread that prepares the steps from `step` on. If the system has no thread left, the caller
+  // gathers.
   void StartThread(int64_t step) ABSL_LOCKS_EXCLUDED(mutex_);
   void StopThread() ABSL_LOCKS_EXCLUDED(mutex_);
   void PrepareAhead(int64_t step) ABSL_LOCKS_EXCLUDED(mutex_);

@@ -1,8 +1,11 @@
 #include "engine/data/loader.h"
 
+#include <pthread.h>
+
 #include <atomic>
 #include <new>
 #include <numeric>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -227,6 +230,27 @@ TEST(LoaderTest, CallersGatherWhatIsCheapThemselves) {
   EXPECT_TRUE(becomes(false));
   dataset.set_cost(absl::Milliseconds(1));
   EXPECT_TRUE(becomes(true));
+}
+
+TEST(LoaderTest, CallersGatherIfNoThreadStarts) {
+  // No machine has memory for so large a stack.
+  pthread_attr_t usual, huge;
+  ASSERT_EQ(::pthread_getattr_default_np(&usual), 0);
+  ASSERT_EQ(::pthread_attr_init(&huge), 0);
+  ASSERT_EQ(::pthread_attr_setstacksize(&huge, size_t{1} << 50), 0);
+  ASSERT_EQ(::pthread_setattr_default_np(&huge), 0);
+  EXPECT_THROW(std::thread([] {}).join(), std::system_error);
+  const CountingDataset dataset;
+  Sampler sampler({.samples = 10, .batch = 1, .loads = {1}, .shuffle = false, .seed = 0});
+  Loader loader(&dataset, &sampler, 0, /*first_step=*/0, 10 * sampler.steps_per_epoch(), /*depth=*/3);
+  for (int step = 0; step < 100; ++step) {
+    const auto batch = loader.Next();
+    ASSERT_TRUE(batch.ok()) << batch.status();
+    EXPECT_EQ(*static_cast<const uint8_t*>(batch->input), step % 10);
+  }
+  ASSERT_EQ(::pthread_setattr_default_np(&usual), 0);
+  ::pthread_attr_destroy(&huge);
+  ::pthread_attr_destroy(&usual);
 }
 
 TEST(LoaderTest, MayBeLeftInTheMiddle) {

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <utility>
 
+#include "absl/numeric/int128.h"
 #include "absl/types/span.h"
 #include "engine/base/status_macros.h"
 #include "engine/tensor/tensor.h"
@@ -14,6 +15,9 @@
 namespace tandem {
 
 namespace {
+
+// Pieces of samples or targets have at most so many bytes, or one element.
+constexpr int64_t kBufferBytes = int64_t{1} << 20;
 
 // Calls `use` with all indices of `dataset` in pieces of at most `at_once`.
 absl::Status ForPieces(
@@ -31,9 +35,11 @@ absl::Status ForPieces(
 // As ForAllSamples, for the targets alone.
 absl::Status ForAllTargets(const Dataset& dataset,
                            absl::FunctionRef<void(int64_t first, int64_t count, const void* targets)> use) {
-  constexpr int64_t kAtOnce = 4096;
-  Tensor targets(DType::kUInt8, Shape({kAtOnce * dataset.target_bytes()}));
-  return ForPieces(dataset, kAtOnce, [&](int64_t first, absl::Span<const uint32_t> indices) -> absl::Status {
+  constexpr int64_t kMostAtOnce = 4096;
+  const int64_t at_once =
+      std::clamp<int64_t>(kBufferBytes / std::max<int64_t>(1, dataset.target_bytes()), 1, kMostAtOnce);
+  Tensor targets(DType::kUInt8, Shape({at_once * dataset.target_bytes()}));
+  return ForPieces(dataset, at_once, [&](int64_t first, absl::Span<const uint32_t> indices) -> absl::Status {
     TANDEM_RETURN_IF_ERROR(dataset.GatherTargets(indices, targets.raw_data()));
     use(first, static_cast<int64_t>(indices.size()), targets.raw_data());
     return absl::OkStatus();
@@ -45,7 +51,6 @@ absl::Status ForAllTargets(const Dataset& dataset,
 absl::Status ForAllSamples(
     const Dataset& dataset,
     absl::FunctionRef<void(int64_t first, int64_t count, const void* samples, const void* targets)> use) {
-  constexpr int64_t kBufferBytes = int64_t{1} << 20;
   const int64_t at_once = std::max<int64_t>(1, kBufferBytes / std::max<int64_t>(1, dataset.sample_bytes()));
   Tensor samples(DType::kUInt8, Shape({at_once * dataset.sample_bytes()}));
   Tensor targets(DType::kUInt8, Shape({at_once * dataset.target_bytes()}));
@@ -57,7 +62,7 @@ absl::Status ForAllSamples(
 }
 
 StatisticsSum::StatisticsSum(const DatasetInfo& info) : type_(info.sample_type), channels_(info.shape) {
-  if (type_ == SampleType::kBytes) counts_.resize(channels_.count);
+  if (type_ == SampleType::kBytes) byte_sums_.resize(channels_.count);
   if (type_ == SampleType::kFloats) {
     means_.resize(channels_.count);
     squares_.resize(channels_.count);
@@ -75,8 +80,13 @@ void StatisticsSum::Add(const void* samples, int64_t count) {
   } else if (type_ == SampleType::kBytes) {
     const auto* bytes = static_cast<const uint8_t*>(samples);
     for (int64_t i = 0; i < count * channels_.outer * channels_.count; ++i, bytes += channels_.area) {
-      std::array<int64_t, 256>& of_channel = counts_[i % channels_.count];
-      for (int64_t k = 0; k < channels_.area; ++k) ++of_channel[bytes[k]];
+      ByteSum sum = byte_sums_[i % channels_.count];
+      for (int64_t k = 0; k < channels_.area; ++k) {
+        const int64_t byte = bytes[k];
+        sum.bytes += byte;
+        sum.squares += byte * byte;
+      }
+      byte_sums_[i % channels_.count] = sum;
     }
   }
 }
@@ -115,18 +125,13 @@ ChannelStatistics StatisticsSum::Finish() const {
       statistics.standard_deviation.push_back(std::sqrt(squares / numbers));
     }
   }
-  for (const std::array<int64_t, 256>& of_channel : counts_) {
-    double total = 0, sum = 0, squares = 0;
-    for (int value = 0; value < 256; ++value) {
-      total += static_cast<double>(of_channel[value]);
-      sum += static_cast<double>(of_channel[value]) * value;
-    }
-    const double mean = sum / total;
-    for (int value = 0; value < 256; ++value) {
-      squares += static_cast<double>(of_channel[value]) * (value - mean) * (value - mean);
-    }
-    statistics.mean.push_back(mean);
-    statistics.standard_deviation.push_back(std::sqrt(squares / total));
+  for (const ByteSum& sum : byte_sums_) {
+    const absl::int128 numbers = samples_ * channels_.outer * channels_.area;
+    // The squared distances from the mean, times the square of `numbers`. Exact, so equal bytes have 0.
+    const absl::int128 distances = numbers * sum.squares - absl::int128(sum.bytes) * sum.bytes;
+    statistics.mean.push_back(static_cast<double>(sum.bytes) / static_cast<double>(numbers));
+    statistics.standard_deviation.push_back(std::sqrt(static_cast<double>(distances)) /
+                                            static_cast<double>(numbers));
   }
   return statistics;
 }

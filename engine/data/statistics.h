@@ -1,7 +1,6 @@
 #ifndef TANDEM_ENGINE_DATA_STATISTICS_H_
 #define TANDEM_ENGINE_DATA_STATISTICS_H_
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -44,8 +43,12 @@ class StatisticsSum {
   const Channels channels_;
   int64_t samples_ = 0;
   bool is_second_pass_ = false;
-  // For bytes: the count of each value in each channel. Counts are exact, and faster than sums.
-  std::vector<std::array<int64_t, 256>> counts_;
+  // The sums of a channel's bytes and of their squares. Exact for up to 2^63 / 255^2 = 1.4e14 bytes.
+  struct ByteSum {
+    int64_t bytes = 0;
+    int64_t squares = 0;
+  };
+  std::vector<ByteSum> byte_sums_;  // For bytes.
   // For floats: sums, and in the end means.
   std::vector<double> means_;
   std::vector<double> squares_;

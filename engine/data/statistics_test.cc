@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -75,8 +76,13 @@ v1::DatasetSpec Parse(const std::string& text) { return FromText<v1::DatasetSpec
 
 // Checks that counting during reading equals counting in memory.
 void ExpectSame(const v1::DatasetSpec& source) {
-  for (const char* const more : {"", "validation_split { fraction: 0.3 seed: 5 }", "train_limit: 7",
-                                 "validation_split { fraction: 0.3 seed: 5 } train_limit: 7"}) {
+  std::vector<std::string> choices = {"", "validation_split { fraction: 0.3 seed: 5 }", "train_limit: 7",
+                                      "validation_split { fraction: 0.3 seed: 5 } train_limit: 7"};
+  if (DescribeDataset(source)->target_type == TargetKind::kClass) {
+    choices.emplace_back("validation_split { fraction: 0.3 seed: 5 stratified: true }");
+    choices.emplace_back("validation_split { fraction: 0.3 seed: 5 stratified: true } train_limit: 7");
+  }
+  for (const std::string& more : choices) {
     v1::DatasetSpec spec = source;
     spec.MergeFrom(Parse(more));
     SCOPED_TRACE(spec.ShortDebugString());
@@ -110,6 +116,78 @@ TEST_F(StatisticsTest, OfKnownNumbers) {
   ASSERT_TRUE(counts.ok()) << counts.status();
   EXPECT_EQ(counts->statistics.mean, (std::vector<double>{1.5, 2.5}));
   EXPECT_EQ(counts->classes, (std::vector<int64_t>{1, 1}));
+}
+
+// Each channel has its own pixels: one is constant, one has two values, one is noise.
+TEST_F(StatisticsTest, OfBytes) {
+  constexpr int kSamples = 500, kArea = 77;
+  const std::string noise = Noise(static_cast<size_t>(kSamples) * kArea);
+  std::string elements;
+  double sum = 0, squares = 0;
+  for (int i = 0; i < kSamples; ++i) {
+    elements += std::string(kArea, '\xFF') + std::string(kArea, i % 2 == 0 ? '\xFE' : '\xFF');
+    elements += noise.substr(i * kArea, kArea);
+  }
+  for (const char byte : noise) sum += static_cast<uint8_t>(byte);
+  const double mean = sum / static_cast<double>(noise.size());
+  for (const char byte : noise) squares += std::pow(static_cast<uint8_t>(byte) - mean, 2);
+  const v1::DatasetSpec spec = Parse(absl::StrCat(
+      "npy { train_inputs { path: '",
+      Write("x.npy", Npy("|u1", absl::StrCat("(", kSamples, ", 3, 7, 11)"), elements)),
+      "' } train_targets { path: '",
+      Write("y.npy", Npy("|i1", absl::StrCat("(", kSamples, ",)"), Labels(kSamples, 2))), "' } }"));
+  const absl::StatusOr<TrainingCounts> counts = CountTraining(spec, *DescribeDataset(spec));
+  ASSERT_TRUE(counts.ok()) << counts.status();
+  EXPECT_THAT(counts->statistics.mean, ElementsAre(255, 254.5, DoubleNear(mean, 1e-9)));
+  EXPECT_THAT(counts->statistics.standard_deviation,
+              ElementsAre(0, 0.5, DoubleNear(std::sqrt(squares / static_cast<double>(noise.size())), 1e-9)));
+}
+
+// A constant channel of floats has no deviation, although 0.1 is not exact.
+TEST_F(StatisticsTest, OfConstantFloats) {
+  std::string elements;
+  for (int i = 0; i < 3000; ++i) {
+    const float value = 0.1F;
+    elements.append(reinterpret_cast<const char*>(&value), sizeof value);
+  }
+  const absl::StatusOr<OpenedDataset> opened = OpenDataset(Parse(
+      absl::StrCat("npy { train_inputs { path: '", Write("x.npy", Npy("<f4", "(1000, 3)", elements)),
+                   "' } train_targets { path: '", Write("y.npy", Npy("|i1", "(1000,)", Labels(1000, 2))),
+                   "' } } normalization { from_data: true }")));
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  EXPECT_THAT(opened->info.normalization.mean, ElementsAre(0.1F, 0.1F, 0.1F));
+  EXPECT_THAT(opened->info.normalization.standard_deviation, ElementsAre(1, 1, 1));
+}
+
+// A data set whose targets are large, and that counts how many are asked for at once.
+class LargeTargets final : public Dataset {
+ public:
+  static constexpr int64_t kNumbers = int64_t{1} << 17;
+  int64_t size() const override { return 20; }
+  int64_t sample_bytes() const override { return 1; }
+  int64_t target_bytes() const override { return kNumbers * static_cast<int64_t>(sizeof(float)); }
+  absl::Status Gather(absl::Span<const uint32_t> indices, void* /*samples*/, void* targets) const override {
+    most_ = std::max(most_, indices.size());
+    auto* number = static_cast<float*>(targets);
+    for (const uint32_t index : indices) number = std::fill_n(number, kNumbers, static_cast<float>(index));
+    return absl::OkStatus();
+  }
+  size_t most() const { return most_; }
+
+ private:
+  mutable size_t most_ = 0;
+};
+
+TEST_F(StatisticsTest, LargeTargetsAreReadInSmallPieces) {
+  const LargeTargets dataset;
+  DatasetInfo info;
+  info.target_type = TargetKind::kValues;
+  info.target_shape = Shape({LargeTargets::kNumbers});
+  const absl::StatusOr<std::optional<Range>> range = RangeOfTargets(dataset, info);
+  ASSERT_TRUE(range.ok()) << range.status();
+  EXPECT_EQ((*range)->least, 0);
+  EXPECT_EQ((*range)->largest, 19);
+  EXPECT_EQ(dataset.most(), 2u) << "pieces of 1 MiB";
 }
 
 TEST_F(StatisticsTest, OfIdxFiles) {
@@ -191,6 +269,13 @@ TEST_F(StatisticsTest, OfTablesImagesTextAndMadeUpSamples) {
     }
   }
   ExpectSame(Parse(absl::StrCat("image_folder { train: '", folder_, "/images' }")));
+  std::vector<std::pair<std::string, std::string>> members;
+  for (int i = 0; i < 18; ++i) {
+    members.emplace_back(absl::StrCat(i, ".cls"), absl::StrCat(i % 3));
+    members.emplace_back(absl::StrCat(i, ".png"), GreyPng(Noise(6 + i).substr(i)));
+  }
+  ExpectSame(
+      Parse(absl::StrCat("webdataset { train: '", Write("shard.tar", Tar(members)), "' classes: 3 }")));
 
   const std::string text = Write("text", Noise(400));
   ExpectSame(

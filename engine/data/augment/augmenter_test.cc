@@ -182,6 +182,17 @@ TEST(MixingTest, BetaHasItsMeanAndVariance) {
   }
 }
 
+TEST(MixingTest, BetaOfTheLeastAlphaIsANumber) {
+  RandomStream random = Stream(1);
+  int ones = 0;
+  for (int i = 0; i < 1000; ++i) {
+    const double x = DrawBeta(random, kLeastAlpha);
+    ASSERT_TRUE(x >= 0 && x <= 1) << x;
+    ones += x > 0.5 ? 1 : 0;
+  }
+  EXPECT_NEAR(ones, 500, 5 * 16);
+}
+
 TEST(MixingTest, MixupWeighsAndCutmixReplaces) {
   const auto mixup = MakeMixup<float>({}, 2);
   RandomStream first = Stream(3), again = Stream(3);
@@ -394,6 +405,10 @@ TEST(CheckAugmentationTest, NamesTheFieldsAtFault) {
   EXPECT_THAT(faults("augmentation { mixup {} } augmentation { vertical_flip {} }"),
               HasSubstr("augmentation[0].mixup: must be the last"));
   EXPECT_THAT(faults("augmentation { cutmix { alpha: 0 } }"), HasSubstr("cutmix.alpha: is 0"));
+  EXPECT_THAT(faults("augmentation { cutmix { alpha: 1e-310 } }"),
+              HasSubstr("cutmix.alpha: is 1e-310; it must be from 1e-06 to 1000"));
+  EXPECT_THAT(faults("augmentation { mixup { alpha: 1e-310 } }"),
+              HasSubstr("mixup.alpha: is 1e-310; it must be from 1e-06 to 1000"));
   DatasetInfo features = kDigits;
   features.shape = Shape({4});
   EXPECT_THAT(faults("augmentation { horizontal_flip {} }", features), HasSubstr("needs samples [channels"));

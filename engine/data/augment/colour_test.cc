@@ -160,17 +160,24 @@ TEST(HueTest, KeepsTheLeastAndTheMostOfAPixel) {
 
 // Loops over vectors have ends of any length.
 TEST(HueTest, IsTheSameInPicturesOfAnySize) {
-  const std::array<uint8_t, 3> colour = {17, 200, 99};
-  const std::vector<uint8_t> one = Applied(*AnyHue(ShapeOf(1, 1)), 0.2, Row({colour}));
-  const std::vector<uint8_t> paler = Applied(*AnySaturation<uint8_t>(ShapeOf(1, 1)), 0.3, Row({colour}));
-  for (int pixels = 1; pixels <= 70; ++pixels) {
-    const std::vector<uint8_t> image = Row(std::vector<std::array<uint8_t, 3>>(pixels, colour));
+  constexpr int kMostPixels = 70;
+  // Each pixel has its own colour. Pictures of a single pixel give the expected colours.
+  std::vector<std::array<uint8_t, 3>> colours;
+  std::vector<std::vector<uint8_t>> shifted_ones, mixed_ones;
+  for (int i = 0; i < kMostPixels; ++i) {
+    colours.push_back({static_cast<uint8_t>(17 + 3 * i), static_cast<uint8_t>(200 - 2 * i),
+                       static_cast<uint8_t>(99 + 41 * i)});
+    shifted_ones.push_back(Applied(*AnyHue(ShapeOf(1, 1)), 0.2, Row({colours[i]})));
+    mixed_ones.push_back(Applied(*AnySaturation<uint8_t>(ShapeOf(1, 1)), 0.3, Row({colours[i]})));
+  }
+  for (int pixels = 1; pixels <= kMostPixels; ++pixels) {
+    const std::vector<uint8_t> image = Row({colours.begin(), colours.begin() + pixels});
     for (const ImageShape& shape : {ShapeOf(1, pixels), ShapeOf(pixels, 1)}) {
       const std::vector<uint8_t> shifted = Applied(*AnyHue(shape), 0.2, image);
       const std::vector<uint8_t> mixed = Applied(*AnySaturation<uint8_t>(shape), 0.3, image);
       for (int i = 0; i < 3 * pixels; ++i) {
-        EXPECT_EQ(shifted[i], one[i / pixels]) << pixels << " " << i;
-        EXPECT_EQ(mixed[i], paler[i / pixels]) << pixels << " " << i;
+        EXPECT_EQ(shifted[i], shifted_ones[i % pixels][i / pixels]) << pixels << " " << i;
+        EXPECT_EQ(mixed[i], mixed_ones[i % pixels][i / pixels]) << pixels << " " << i;
       }
     }
   }

@@ -47,9 +47,9 @@ class CutmixOf final : public Mixing<T> {
 
 absl::Status CheckCutmix(const v1::Cutmix& cutmix) {
   FieldViolations violations;
-  if (cutmix.has_alpha() && !(cutmix.alpha() > 0 && cutmix.alpha() <= kMaxCutMixAlpha)) {
-    violations.Add("alpha",
-                   absl::StrCat("is ", cutmix.alpha(), "; it must be above 0 and at most ", kMaxCutMixAlpha));
+  if (cutmix.has_alpha() && !(cutmix.alpha() >= kLeastAlpha && cutmix.alpha() <= kMaxCutMixAlpha)) {
+    violations.Add("alpha", absl::StrCat("is ", cutmix.alpha(), "; it must be from ", kLeastAlpha, " to ",
+                                         kMaxCutMixAlpha));
   }
   CheckZeroToOne("probability", cutmix.probability(), violations);
   return violations.ToStatus();

@@ -15,8 +15,11 @@ class Mixing {
   virtual double Apply(RandomStream& random, const T* partner, T* sample) const = 0;
 };
 
-// Draws from Beta(alpha, alpha), with alpha above 0. Uses two numbers from the gamma distribution (Marsaglia
-// and Tsang 2000, "A Simple Method for Generating Gamma Variables").
+// The least alpha of DrawBeta. With far smaller alphas, logarithms are infinite, and draws are no numbers.
+inline constexpr double kLeastAlpha = 1e-6;
+
+// Draws from Beta(alpha, alpha), with alpha at least kLeastAlpha. Uses two numbers from the gamma
+// distribution (Marsaglia and Tsang 2000, "A Simple Method for Generating Gamma Variables").
 double DrawBeta(RandomStream& random, double alpha);
 
 }  // namespace tandem

@@ -36,9 +36,10 @@ class MixupOf final : public Mixing<T> {
 }  // namespace
 
 absl::Status CheckMixup(const v1::Mixup& mixup) {
-  if (!mixup.has_alpha() || (mixup.alpha() > 0 && mixup.alpha() <= kMaxMixupAlpha)) return absl::OkStatus();
-  return FieldError("alpha",
-                    absl::StrCat("is ", mixup.alpha(), "; it must be above 0 and at most ", kMaxMixupAlpha));
+  if (!mixup.has_alpha() || (mixup.alpha() >= kLeastAlpha && mixup.alpha() <= kMaxMixupAlpha))
+    return absl::OkStatus();
+  return FieldError(
+      "alpha", absl::StrCat("is ", mixup.alpha(), "; it must be from ", kLeastAlpha, " to ", kMaxMixupAlpha));
 }
 
 template <typename T>

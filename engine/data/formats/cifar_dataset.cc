@@ -95,15 +95,20 @@ absl::Status WrongLength(const std::string& what, int64_t bytes, const Records& 
 
 absl::Status CheckRecords(Part& part, int64_t bytes, const Records& records) {
   if (bytes == 0 || bytes % records.bytes() != 0) return WrongLength(part.ToString(), bytes, records);
+  // A header of an archive may claim any length.
+  if (bytes > kMaxDatasetBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(part.ToString(), " is longer than the ", kMaxDatasetBytes, " bytes that can be read"));
+  }
   part.records = bytes / records.bytes();
   return absl::OkStatus();
 }
 
-// Returns the decompressed length. Reads the file if it does not state the length.
-absl::StatusOr<int64_t> LengthOf(const std::string& path, const Records& records) {
+// Returns the decompressed length. Reads a compressed file, because a gzip file of several members states
+// only the length of the last member.
+absl::StatusOr<int64_t> LengthOf(const std::string& path) {
   TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<CompressedFile> file, CompressedFile::Open(path));
-  const int64_t stated = file->StatedLength();
-  if (stated > 0 && stated % records.bytes() == 0) return stated;
+  if (file->is_plain()) return file->StatedLength();
   std::vector<char> buffer(1 << 18);
   int64_t length = 0;
   while (true) {
@@ -127,9 +132,11 @@ absl::Status Order(const v1::CifarSource& source, const std::string& where,
   for (const std::string& name : train) {
     const auto part = found.find(name);
     if (part == found.end()) {
-      return absl::InvalidArgumentError(absl::StrCat(where, " has no ", name, hundred ? "" : " (CIFAR-10)",
-                                                     ", plain or with .gz, .xz, .zst or .bz2; it must have ",
-                                                     "data_batch_1.bin to data_batch_5.bin, or train.bin"));
+      return absl::InvalidArgumentError(
+          absl::StrCat(where, " has no ", name, hundred ? "" : " (CIFAR-10)",
+                       layout.archive ? "" : ", plain or with .gz, .xz, .zst or .bz2",
+                       "; it must have data_batch_1.bin to data_batch_5.bin, or train.bin",
+                       layout.archive ? ", and these files must not be compressed within the archive" : ""));
     }
     layout.train.push_back(std::move(part->second));
   }
@@ -142,6 +149,11 @@ const char* NamesFile(const Records& records) {
   return records.classes == 10    ? "batches.meta.txt"
          : records.classes == 100 ? "fine_label_names.txt"
                                   : "coarse_label_names.txt";
+}
+
+bool IsNamesFile(const std::string& plain_name) {
+  return plain_name == "batches.meta.txt" || plain_name == "fine_label_names.txt" ||
+         plain_name == "coarse_label_names.txt";
 }
 
 bool IsWanted(const std::string& plain_name) {
@@ -170,15 +182,13 @@ absl::Status LookIntoFolder(const v1::CifarSource& source, Layout& layout) {
     if (IsWanted(plain) && (!found.contains(plain) || path.size() < found[plain].path.size())) {
       found[plain] = {.field = "cifar.path", .path = path, .member = ""};
     }
-    if (plain == "batches.meta.txt" || plain == "fine_label_names.txt" || plain == "coarse_label_names.txt") {
-      names[plain] = path;
-    }
+    if (IsNamesFile(plain)) names[plain] = path;
   }));
   TANDEM_RETURN_IF_ERROR(twice);
   TANDEM_RETURN_IF_ERROR(Order(source, source.path(), found, layout));
   for (std::vector<Part>* parts : {&layout.train, &layout.validation}) {
     for (Part& part : *parts) {
-      TANDEM_ASSIGN_OR_RETURN(const int64_t bytes, LengthOf(part.path, layout.records));
+      TANDEM_ASSIGN_OR_RETURN(const int64_t bytes, LengthOf(part.path));
       TANDEM_RETURN_IF_ERROR(CheckRecords(part, bytes, layout.records));
     }
   }
@@ -205,7 +215,7 @@ absl::Status LookIntoArchive(const v1::CifarSource& source, Layout& layout) {
           if (found.contains(name)) return FoundTwice(source.path(), found[name].member, member.name);
           found[name] = {.field = "cifar.path", .path = source.path(), .member = member.name};
           lengths[member.name] = member.bytes;
-        } else if (member.bytes <= kMaxClassNamesBytes) {
+        } else if (IsNamesFile(name) && member.bytes <= kMaxClassNamesBytes) {
           std::string content(member.bytes, '\0');
           TANDEM_RETURN_IF_ERROR(read(content.data(), member.bytes).status());
           names[name] = std::move(content);
@@ -245,7 +255,7 @@ absl::StatusOr<Layout> LayOut(const v1::CifarSource& source) {
     const auto add = [&](const char* name, const auto& paths, std::vector<Part>& parts) {
       for (int i = 0; i < paths.size(); ++i) {
         Part part{.field = absl::StrCat("cifar.", name, "[", i, "]"), .path = paths[i], .member = ""};
-        const absl::StatusOr<int64_t> bytes = LengthOf(part.path, layout.records);
+        const absl::StatusOr<int64_t> bytes = LengthOf(part.path);
         const absl::Status status = bytes.ok() ? CheckRecords(part, *bytes, layout.records) : bytes.status();
         violations.AddAll(part.field, status);
         parts.push_back(std::move(part));

@@ -1,4 +1,5 @@
 #include <filesystem>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -124,6 +125,40 @@ TEST_F(CifarTest, SkipsHiddenMembersAndRefusesDoubles) {
   ExpectAll();
   WriteFile(unpacked + "/old/data_batch_3.bin", other);
   ExpectViolation(spec_, "cifar.path", "two files of the same name");
+}
+
+// A gzip file of two members states the length of the last member.
+TEST_F(CifarTest, ReadsAllMembersOfAGzipFile) {
+  spec_.mutable_cifar()->add_train(WriteFile(
+      folder_ + "/train.gz", Gzipped(Record(3, 1) + Record(4, 2)) + Gzipped(Record(5, 3) + Record(6, 4))));
+  const absl::StatusOr<DatasetInfo> info = DescribeDataset(spec_);
+  ASSERT_TRUE(info.ok()) << info.status();
+  EXPECT_EQ(info->train_samples, 4);
+  const absl::StatusOr<OpenedDataset> opened = OpenDataset(spec_);
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  EXPECT_THAT(Targets<int32_t>(*opened->train), ElementsAre(3, 4, 5, 6));
+}
+
+TEST_F(CifarTest, RefusesMembersThatClaimHugeLengths) {
+  const std::vector<std::pair<std::string, std::string>> members = Files();
+  std::string zip = Zip(members, /*large=*/true);
+  // The first member of the directory claims the most records that a length can state.
+  const std::string sizes = Little(1, 2) + Little(16, 2);
+  const size_t at = zip.find(sizes + Little(members[0].second.size(), 8));
+  ASSERT_NE(at, std::string::npos);
+  const int64_t claimed = std::numeric_limits<int64_t>::max() / 3073 * 3073;
+  zip.replace(at + sizes.size(), 8, Little(claimed, 8));
+  spec_.mutable_cifar()->set_path(WriteFile(folder_ + "/cifar.zip", zip));
+  ExpectViolation(spec_, "cifar.path", "data_batch_1.bin is longer than the 8589934592 bytes");
+}
+
+TEST_F(CifarTest, SaysThatMembersMustNotBeCompressed) {
+  std::vector<std::pair<std::string, std::string>> members;
+  for (const auto& [name, content] : Files()) members.emplace_back(name + ".gz", Gzipped(content));
+  spec_.mutable_cifar()->set_path(WriteFile(folder_ + "/cifar.tar", Tar(members)));
+  ExpectViolation(spec_, "cifar.path",
+                  "has no data_batch_1.bin (CIFAR-10); it must have data_batch_1.bin to data_batch_5.bin, or "
+                  "train.bin, and these files must not be compressed within the archive");
 }
 
 TEST_F(CifarTest, ReadsListedFilesAndBothLabelsOfCifar100) {

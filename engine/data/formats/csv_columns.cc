@@ -333,7 +333,9 @@ absl::StatusOr<CsvColumns> PlanCsvColumns(const v1::CsvSource& source, const Csv
                                                " can be used: lower max_categories"));
   }
   if (!violations.empty()) return violations.ToStatus();
-  columns.is_prepared = columns.scales || scales_any || table.rules.decimal_comma;
+  // Missing texts may appear only in later tables.
+  columns.is_prepared =
+      columns.scales || scales_any || table.rules.decimal_comma || source.missing_texts_size() > 0;
   if (columns.scales) AddNotices(source, table, std::move(seen), columns);
   return columns;
 }

@@ -471,8 +471,12 @@ absl::Status FitTable(const v1::CsvSource& source, int64_t limit, Tables& tables
   if (tables.columns.plans.empty() && !tables.scales_target) return absl::OkStatus();
   v1::TablePreparation& preparation = *tables.info.preparation;
   std::vector<ColumnFit> fits;
+  // Growing vectors would take up to three times the memory.
+  const int64_t rows = limit > 0 ? std::min(limit, tables.info.train_samples) : tables.info.train_samples;
   for (const ColumnPlan& plan : tables.columns.plans) fits.emplace_back(plan, tables.train.rules);
+  for (ColumnFit& fit : fits) fit.Reserve(rows);
   std::vector<double> targets;
+  if (tables.scales_target) targets.reserve(rows);
   int64_t taken = 0;
   TANDEM_RETURN_IF_ERROR(ReadAgain(
       source, tables.train, tables.split,

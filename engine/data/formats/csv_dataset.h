@@ -14,7 +14,8 @@ namespace tandem {
 // the model's were. Fields in errors are relative to the DatasetSpec.
 absl::StatusOr<DatasetInfo> DescribeCsv(const v1::DatasetSpec& spec, const DataNames& model);
 absl::StatusOr<OpenedDataset> OpenCsv(const v1::DatasetSpec& spec, const DataNames& model);
-// Passes the training samples to `use`, as StreamTraining.
+// Passes the training samples to `use`, as StreamTraining. If the table is prepared, computing the
+// preparation holds the numbers of all training rows, 8 bytes each.
 absl::Status StreamCsv(const v1::DatasetSpec& spec, UseSamples use);
 
 }  // namespace tandem

@@ -119,6 +119,13 @@ void FindSyntax(const v1::CsvSource& source, const std::vector<char>& candidates
   *syntax = given;
 }
 
+// Returns whether a cell is a number, perhaps with points between thousands. A table with such cells is read
+// as numbers, and refused.
+bool IsNumber(absl::string_view cell, bool decimal_comma) {
+  double ignored = 0;
+  return ParseCsvNumber(cell, decimal_comma, &ignored) || (decimal_comma && HasThousandsPoints(cell));
+}
+
 // The cells of a column after the first row.
 struct ColumnCells {
   bool has_numbers = false;
@@ -132,9 +139,8 @@ std::vector<ColumnCells> CellsOf(const CellRows& rows, bool decimal_comma) {
   for (size_t row = 1; row < rows.size(); ++row) {
     for (size_t i = 0; i < std::min(columns.size(), rows[row].size()); ++i) {
       const std::string& cell = rows[row][i];
-      double ignored = 0;
       if (rules.IsMissing(cell)) continue;
-      (ParseCsvNumber(cell, decimal_comma, &ignored) ? columns[i].has_numbers : columns[i].has_texts) = true;
+      (IsNumber(cell, decimal_comma) ? columns[i].has_numbers : columns[i].has_texts) = true;
       columns[i].repeats_first |= cell == rows[0][i];
     }
   }
@@ -165,8 +171,7 @@ bool FirstRowIsSample(const v1::CsvSource& source, const CellRows& rows, bool de
   const CellRules rules{.decimal_comma = decimal_comma};
   bool has_number = false, repeats = false;
   for (size_t i = 0; i < columns.size(); ++i) {
-    double ignored = 0;
-    const bool is_number = ParseCsvNumber(rows[0][i], decimal_comma, &ignored);
+    const bool is_number = IsNumber(rows[0][i], decimal_comma);
     if (columns[i].has_numbers && !columns[i].has_texts) {
       if (!is_number && !rules.IsMissing(rows[0][i])) return false;
       has_number |= is_number;

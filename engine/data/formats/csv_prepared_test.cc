@@ -172,6 +172,36 @@ TEST_F(PreparedTest, ColumnsAndMissingCellsAreChosen) {
   EXPECT_THAT(Samples<float>(*opened.train), ElementsAre(1, 0, 2, 1, 3, 0));
 }
 
+TEST_F(PreparedTest, MissingTextsOfLaterTablesAreMissing) {
+  const OpenedDataset trained = Open(Spec("a,y\n1,0\n5,1\n2,2\n", "missing_texts: '-'"));
+  EXPECT_THAT(Samples<float>(*trained.train), ElementsAre(1, 5, 2)) << "not scaled";
+  EXPECT_THAT(Targets<float>(*trained.train), ElementsAre(0, 1, 2));
+  const DataNames model{.features = trained.info.feature_names,
+                        .targets = trained.info.target_names,
+                        .preparation = trained.info.preparation};
+  EXPECT_THAT(Samples<float>(*Open(Spec("a,y\n-,0\n7,1\n"), &model).train), ElementsAre(2, 7));
+}
+
+// 1.234 in a table with decimal commas is likely 1234.
+TEST_F(PreparedTest, PointsBetweenThousandsAreRefused) {
+  const std::string mend = "remove points between thousands, and write a comma for a decimal point";
+  ExpectViolation(Spec("a;b;y\n1,5;999;0\n2,5;1.234;1\n"), "csv.train", "row 3, column 'b' is '1.234'");
+  ExpectViolation(Spec("a;b;y\n1,5;999;0\n2,5;1.234;1\n"), "csv.train", mend);
+  // A column of such cells alone is no text.
+  ExpectViolation(Spec("a;b;y\n1,5;1.234.567,5;0\n2,5;1.234;1\n"), "csv.train", mend);
+  // Neither are targets names of classes.
+  ExpectViolation(Spec("a;y\n1,5;1.234\n2,5;2.345\n"), "csv.train", "row 2, column 'y' is '1.234'");
+  ExpectViolation(Spec("a;y\n1,5;1.234\n2,5;2.345\n"), "csv.train", mend);
+  ExpectViolation(Spec("a;y\n1,5;1.234\n2,5;2.345\n", "targets: TARGET_KIND_VALUES"), "csv.train", mend);
+  EXPECT_THAT(Open(Spec("a;y\n1,5;1.234\n2,5;2.345\n", "targets: TARGET_KIND_CLASS")).info.class_names,
+              ElementsAre("1.234", "2.345"));
+  v1::DatasetSpec validated = Spec("a;b;y\n1,5;999;0\n2,5;1;1\n");
+  validated.mutable_csv()->set_validation(WriteFile(folder_ + "/v.csv", "a;b;y\n1,5;1.234;0\n"));
+  ExpectViolation(validated, "csv.validation", mend);
+  EXPECT_THAT(Samples<float>(*Open(Spec("a;b;y\n1,5;0.125;0\n2,5;1.5;1\n")).train),
+              ElementsAre(1.5, 0.125, 2.5, 1.5));
+}
+
 TEST_F(PreparedTest, ATableForAModelMayRepeatTheModelsChoices) {
   const std::string table = "a,b,c,y\n1,2,u,0\n,5,v,1\n3,2,u,2\n4,3,v,1\n";
   for (const std::string csv : {
@@ -523,6 +553,19 @@ TEST_F(PreparedTest, ColumnsAreReported) {
   EXPECT_EQ(report.columns[3].kind(), v1::COLUMN_KIND_TEXT);
   EXPECT_EQ(report.columns[3].inputs(), 0);
   EXPECT_TRUE(report.columns[4].target());
+}
+
+TEST_F(PreparedTest, DatesAreReportedInTheOrderOfAllCells) {
+  const auto expect = [&](const std::string& table, const std::string& least, const std::string& largest) {
+    const v1::DatasetSpec spec = Spec(table);
+    const CsvReport report = *ReportCsv(spec, *DescribeDataset(spec));
+    EXPECT_EQ(report.columns[0].kind(), v1::COLUMN_KIND_DATE);
+    EXPECT_EQ(report.columns[0].least(), least);
+    EXPECT_EQ(report.columns[0].largest(), largest);
+  };
+  // Only the last row shows that the day is first.
+  expect("day,y\n01/12/2023,1\n05/04/2024,2\n31/01/2024,3\n", "2023-12-01", "2024-04-05");
+  expect("day,y\n01/12/2023,1\n05/04/2024,2\n01/31/2024,3\n", "2023-01-12", "2024-05-04");
 }
 
 TEST_F(PreparedTest, LongCellsAreCounted) {

@@ -46,11 +46,9 @@ class ReportedColumn {
       if (!has_number_ || number < least_) SetLeast(number, cell);
       if (!has_number_ || number > largest_) SetLargest(number, cell);
       has_number_ = true;
-    } else if (const std::optional<TableDate> date = ParseTableDate(cell, profile_.day_first());
-               date.has_value()) {
-      const std::string text = date->Text();
-      if (first_date_.empty() || text < first_date_) first_date_ = text;
-      if (text > last_date_) last_date_ = text;
+    } else {
+      AddDate(cell, /*day_first=*/false, month_first_);
+      AddDate(cell, /*day_first=*/true, day_first_);
     }
   }
 
@@ -62,13 +60,27 @@ class ReportedColumn {
       message_.set_least(least_text_);
       message_.set_largest(largest_text_);
     } else if (message_.kind() == v1::COLUMN_KIND_DATE) {
-      message_.set_least(first_date_);
-      message_.set_largest(last_date_);
+      const Dates& dates = profile_.day_first() ? day_first_ : month_first_;
+      message_.set_least(dates.first);
+      message_.set_largest(dates.last);
     }
     return std::move(message_);
   }
 
  private:
+  // The first and the last date of a column.
+  struct Dates {
+    std::string first;
+    std::string last;
+  };
+
+  static void AddDate(absl::string_view cell, bool day_first, Dates& dates) {
+    const std::optional<TableDate> date = ParseTableDate(cell, day_first);
+    if (!date.has_value()) return;
+    const std::string text = date->Text();
+    if (dates.first.empty() || text < dates.first) dates.first = text;
+    if (text > dates.last) dates.last = text;
+  }
   void SetLeast(double number, absl::string_view cell) {
     least_ = number;
     least_text_ = std::string(cell.substr(0, kExampleLength));
@@ -88,8 +100,9 @@ class ReportedColumn {
   double largest_ = 0;
   std::string least_text_;
   std::string largest_text_;
-  std::string first_date_;
-  std::string last_date_;
+  // Only all cells show the order of dates such as 05/04/2024.
+  Dates month_first_;
+  Dates day_first_;
 };
 
 // Returns the number of inputs of the feature `name`.

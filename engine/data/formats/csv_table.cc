@@ -337,8 +337,9 @@ class Rows {
  public:
   static absl::StatusOr<std::unique_ptr<Rows>> Open(const CsvFormat& format, const std::string& path) {
     TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<CompressedFile> file, CompressedFile::Open(path));
-    // A number takes at least two characters of the file and four bytes in memory.
-    const int64_t most = CompressedFile::MostInMemory(kMaxTableBytes, 3);
+    // A number takes at least two characters of the file. In memory it takes eight bytes while the
+    // preparation is computed, and then four.
+    const int64_t most = CompressedFile::MostInMemory(kMaxTableBytes, 5);
     TANDEM_RETURN_IF_ERROR(file->CheckPlainLength(most));
     std::unique_ptr<Rows> rows(new Rows(std::move(file), most, format));
     if (format.has_separator_row) TANDEM_RETURN_IF_ERROR(rows->Next().status());

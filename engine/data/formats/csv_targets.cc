@@ -14,6 +14,8 @@ namespace {
 // The limits of class names: their number and their bytes. A column beyond them names no classes.
 constexpr size_t kMaxClassNames = 1 << 20;
 constexpr size_t kMaxNamesBytes = size_t{64} << 20;
+constexpr absl::string_view kNamesClasses =
+    ", or give csv.targets: TARGET_KIND_CLASS if the column names classes";
 
 // Parses a class that is a number, below `classes` unless that is 0.
 absl::StatusOr<int32_t> ClassNumber(const CsvTable& table, int64_t row, size_t column, absl::string_view text,
@@ -50,8 +52,8 @@ absl::StatusOr<double> CsvNumber(const CsvTable& table, int64_t row, size_t colu
   if (ParseCsvNumber(text, table.rules.decimal_comma, &number)) return number;
   return absl::InvalidArgumentError(
       absl::StrCat(CsvPlace(table, row, column),
-                   StripCell(text).empty() ? " is empty" : absl::StrCat(" is ", QuotedCell(text)),
-                   "; it must be a finite number (at most 3.4e38)", advice));
+                   StripCell(text).empty() ? " is empty" : absl::StrCat(" is ", QuotedCell(text)), "; ",
+                   NumberRule(text, table.rules.decimal_comma), advice));
 }
 
 void TrainingTargets::Add(const CsvTable& table, int64_t row, size_t column, absl::string_view text) {
@@ -65,6 +67,9 @@ void TrainingTargets::Add(const CsvTable& table, int64_t row, size_t column, abs
   if (seen.count++ == 0) seen.place = absl::StrCat(CsvPlace(table, row, column), " is ", QuotedCell(text));
   if (&seen == &texts_ && value_status_.ok())
     value_status_ = CsvNumber(table, row, column, text, "").status();
+  if (points_status_.ok() && table.rules.decimal_comma && HasThousandsPoints(text)) {
+    points_status_ = CsvNumber(table, row, column, text, kNamesClasses).status();
+  }
   const bool is_known = !known_.empty() && (known_.contains(text) || known_.contains(NameToUtf8(text)));
   if (is_known) {
     knows_any_ = true;
@@ -90,14 +95,14 @@ void TrainingTargets::Add(const CsvTable& table, int64_t row, size_t column, abs
 }
 
 absl::Status TrainingTargets::mixed_status() const {
-  if (!are_mixed()) return absl::OkStatus();
+  if (!points_status_.ok() || !are_mixed()) return points_status_;
   const bool is_text = texts_.count <= numbers_.count;
   const Seen& fewer = is_text ? texts_ : numbers_;
   const Seen& others = is_text ? numbers_ : texts_;
-  return absl::InvalidArgumentError(absl::StrCat(
-      fewer.place, is_text ? ", which is no number" : ", which is a number", ", but the column holds ",
-      is_text ? "numbers" : "text", " in ", others.count, others.count == 1 ? " other row" : " other rows",
-      "; correct it, or give csv.targets: TARGET_KIND_CLASS if the column names classes"));
+  return absl::InvalidArgumentError(
+      absl::StrCat(fewer.place, is_text ? ", which is no number" : ", which is a number",
+                   ", but the column holds ", is_text ? "numbers" : "text", " in ", others.count,
+                   others.count == 1 ? " other row" : " other rows", "; correct it", kNamesClasses));
 }
 
 absl::StatusOr<std::vector<std::string>> TrainingTargets::Names(const CsvTable& table) const {

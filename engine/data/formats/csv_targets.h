@@ -33,7 +33,8 @@ class TrainingTargets {
   // Return the INVALID_ARGUMENT of the first target that breaks a rule, or OK. The rules:
   // no target is empty,
   const absl::Status& empty_status() const { return empty_status_; }
-  // numbers are not mixed with text (the error names the first target of the rarer kind),
+  // numbers are not mixed with text (the error names the first target of the rarer kind), and have no points
+  // between thousands in a table with decimal commas,
   absl::Status mixed_status() const;
   // all targets are values,
   const absl::Status& value_status() const { return value_status_; }
@@ -76,6 +77,7 @@ class TrainingTargets {
   Seen numbers_;
   Seen texts_;
   absl::Status empty_status_;
+  absl::Status points_status_;
   absl::Status value_status_;
   absl::Status number_status_;
 };

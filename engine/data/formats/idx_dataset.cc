@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <memory>
 #include <string>
 #include <utility>
@@ -12,37 +11,13 @@
 #include "engine/base/field_violations.h"
 #include "engine/base/status_macros.h"
 #include "engine/data/formats/idx_file.h"
+#include "engine/data/memory_dataset.h"
 
 namespace tandem {
 namespace {
 
 // The number of values of a byte.
 constexpr int64_t kMostIdxClasses = 256;
-
-class IdxDataset final : public Dataset {
- public:
-  IdxDataset(const Shape& shape, std::vector<uint8_t> images, std::vector<uint8_t> labels)
-      : sample_bytes_(shape.elements()), images_(std::move(images)), labels_(std::move(labels)) {}
-
-  int64_t size() const override { return labels_.size(); }
-  int64_t sample_bytes() const override { return sample_bytes_; }
-  int64_t target_bytes() const override { return sizeof(int32_t); }
-  absl::Status Gather(absl::Span<const uint32_t> indices, void* samples, void* targets) const override {
-    uint8_t* images = static_cast<uint8_t*>(samples);
-    int32_t* labels = static_cast<int32_t*>(targets);
-    for (const uint32_t index : indices) {
-      std::memcpy(images, images_.data() + index * sample_bytes_, sample_bytes_);
-      images += sample_bytes_;
-      *labels++ = labels_[index];
-    }
-    return absl::OkStatus();
-  }
-
- private:
-  const int64_t sample_bytes_;
-  const std::vector<uint8_t> images_;
-  const std::vector<uint8_t> labels_;
-};
 
 constexpr std::array<int64_t, 256> AllNowhere() {
   std::array<int64_t, 256> nowhere = {};
@@ -53,7 +28,7 @@ constexpr std::array<int64_t, 256> AllNowhere() {
 // A split while its files are read.
 struct IdxSplit {
   std::unique_ptr<IdxFile> images;
-  std::vector<uint8_t> labels;  // If they are kept.
+  std::vector<int32_t> labels;  // If they are kept.
   int64_t label_count = 0;
   // The first position of each label, or -1.
   std::array<int64_t, 256> first = AllNowhere();
@@ -117,7 +92,7 @@ IdxSplit OpenSplit(absl::string_view name, const std::string& images_path, const
 
 int64_t HeldBytes(const IdxSplit& split) {
   const int64_t images = split.images == nullptr ? 0 : split.images->shape().elements();
-  return images + split.label_count;
+  return images + split.label_count * static_cast<int64_t>(sizeof(int32_t));
 }
 
 void CheckLabels(absl::string_view name, const std::string& path, const IdxSplit& split, int64_t classes,
@@ -179,7 +154,8 @@ absl::Status OfImages(absl::string_view name, const absl::Status& status) {
 absl::StatusOr<std::unique_ptr<const Dataset>> ReadSplit(absl::string_view name, IdxSplit split) {
   absl::StatusOr<std::vector<uint8_t>> images = split.images->ReadAll();
   if (!images.ok()) return OfImages(name, images.status());
-  return std::make_unique<IdxDataset>(split.shape, *std::move(images), std::move(split.labels));
+  return std::make_unique<MemoryDataset>(split.shape.elements(), *std::move(images), sizeof(int32_t),
+                                         BytesOf(split.labels));
 }
 
 }  // namespace
@@ -189,14 +165,12 @@ absl::Status StreamIdx(const v1::IdxSource& source, UseSamples use) {
   TANDEM_RETURN_IF_ERROR(OpenSplits(source, /*keeps=*/true, train, validation).status());
   const int64_t bytes = train.shape.elements();
   std::vector<uint8_t> samples;  // Whole samples, and the beginning of the next.
-  std::vector<int32_t> classes;
   int64_t first = 0;
   return OfImages("train", train.images->ReadPieces([&](absl::Span<const uint8_t> piece) {
     samples.insert(samples.end(), piece.begin(), piece.end());
     const int64_t count = static_cast<int64_t>(samples.size()) / bytes;
     if (count == 0) return;
-    classes.assign(train.labels.begin() + first, train.labels.begin() + first + count);
-    use(first, count, samples.data(), classes.data());
+    use(first, count, samples.data(), train.labels.data() + first);
     samples.erase(samples.begin(), samples.begin() + count * bytes);
     first += count;
   }));

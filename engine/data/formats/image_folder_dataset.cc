@@ -477,6 +477,14 @@ absl::StatusOr<std::unique_ptr<const Dataset>> ReadSplit(const FolderSplit& spli
 
 }  // namespace
 
+absl::StatusOr<std::vector<int32_t>> ImageFolderLabels(const v1::ImageFolderSource& source) {
+  const DataNames none = {.matches_inputs = false, .matches_outputs = false};
+  TANDEM_ASSIGN_OR_RETURN(const Folders folders, LookIntoFolders(source, none, /*decode=*/false));
+  std::vector<int32_t> labels;
+  for (const Entry& entry : folders.train.entries) labels.push_back(entry.label);
+  return labels;
+}
+
 absl::Status StreamImageFolder(const v1::ImageFolderSource& source, UseSamples use) {
   const DataNames none = {.matches_inputs = false, .matches_outputs = false};
   TANDEM_ASSIGN_OR_RETURN(const Folders folders, LookIntoFolders(source, none, /*decode=*/false));

@@ -15,6 +15,8 @@ namespace tandem {
 // names the paths of the first 20 wrong images of a split. Fields in errors are relative to the DatasetSpec.
 absl::StatusOr<DatasetInfo> DescribeImageFolder(const v1::ImageFolderSource& source, const DataNames& model);
 absl::StatusOr<OpenedDataset> OpenImageFolder(const v1::ImageFolderSource& source, const DataNames& model);
+// Returns the class of each training sample, without decoding images.
+absl::StatusOr<std::vector<int32_t>> ImageFolderLabels(const v1::ImageFolderSource& source);
 // Passes the training samples to `use`, as StreamTraining.
 absl::Status StreamImageFolder(const v1::ImageFolderSource& source, UseSamples use);
 

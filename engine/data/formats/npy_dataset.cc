@@ -106,6 +106,11 @@ absl::Status ReadHeaders(const v1::NpyArray& inputs, const v1::NpyArray& targets
   return violations.ToStatus();
 }
 
+absl::Status NoBytes(const NpySplit& split) {
+  return FieldError(split.InputsField(), absl::StrCat(Described(split.inputs),
+                                                      "; bytes must be uint8: save array.astype('uint8')"));
+}
+
 absl::StatusOr<SampleType> SampleTypeOf(const v1::NpySource& source, const NpySplit& train) {
   const NpyHeader& inputs = train.inputs.header;
   const NpyHeader& targets = train.targets.header;
@@ -113,9 +118,7 @@ absl::StatusOr<SampleType> SampleTypeOf(const v1::NpySource& source, const NpySp
   switch (source.inputs()) {
     case v1::SAMPLE_KIND_BYTES:
       if (bytes) return SampleType::kBytes;
-      return FieldError(
-          train.InputsField(),
-          absl::StrCat(Described(train.inputs), "; bytes must be uint8: save array.astype('uint8')"));
+      return NoBytes(train);
     case v1::SAMPLE_KIND_TOKENS:
       if (IsInteger(inputs)) return SampleType::kTokens;
       return FieldError(
@@ -335,6 +338,9 @@ absl::StatusOr<Arrays> ReadArrays(const v1::NpySource& source, Kept kept) {
   if (arrays.validates) TANDEM_RETURN_IF_ERROR(CheckAlike(train, validation));
   const NpyHeader& inputs = train.inputs.header;
   TANDEM_ASSIGN_OR_RETURN(info.sample_type, SampleTypeOf(source, train));
+  // Validation inputs of wider integers have the same kind, but their bytes are no samples.
+  const bool are_bytes = info.sample_type == SampleType::kBytes;
+  if (arrays.validates && are_bytes && validation.inputs.header.item_bytes != 1) return NoBytes(validation);
   TANDEM_ASSIGN_OR_RETURN(info.target_type, TargetTypeOf(source, info.sample_type, train));
   TANDEM_ASSIGN_OR_RETURN(info.shape, SampleShapeOf(source, train));
   info.train_samples = inputs.shape[0];

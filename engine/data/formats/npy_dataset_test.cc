@@ -64,6 +64,26 @@ TEST_F(NpyTest, BytesDoublesAndHalves) {
   EXPECT_EQ(opened.info.classes, 2);
 }
 
+// Bytes of wider integers would be silently wrong samples.
+TEST_F(NpyTest, ValidationBytesAreBytes) {
+  v1::DatasetSpec spec = Spec(Npy("|u1", "(2, 3)", "\x01\x02\x03\x04\x05\x06"), labels_);
+  const auto validate_by = [&](const std::string& inputs) {
+    spec.mutable_npy()->mutable_validation_inputs()->set_path(WriteFile(folder_ + "/vx.npy", inputs));
+    spec.mutable_npy()->mutable_validation_targets()->set_path(WriteFile(folder_ + "/vy.npy", labels_));
+  };
+  validate_by(Npy("<u2", "(2, 3)", Bytes<uint16_t>({1, 2, 3, 4, 5, 6})));
+  ExpectViolation(spec, "npy.validation_inputs",
+                  "has dtype '<u2' and shape [2, 3]; bytes must be uint8: save array.astype('uint8')");
+  validate_by(Npy("<u8", "(2, 3)", Bytes<uint64_t>({1, 2, 3, 4, 5, 6})));
+  ExpectViolation(spec, "npy.validation_inputs", "bytes must be uint8");
+  validate_by(Npy("|u1", "(2, 3)", "\x06\x05\x04\x03\x02\x01"));
+  EXPECT_THAT(Samples<uint8_t>(*Open(spec).validation), ElementsAre(6, 5, 4, 3, 2, 1));
+  // Floats are read from integers of any width.
+  spec.mutable_npy()->set_inputs(v1::SAMPLE_KIND_FLOATS);
+  validate_by(Npy("<u2", "(2, 3)", Bytes<uint16_t>({600, 5, 4, 3, 2, 1})));
+  EXPECT_THAT(Samples<float>(*Open(spec).validation), ElementsAre(600, 5, 4, 3, 2, 1));
+}
+
 TEST_F(NpyTest, Tokens) {
   const OpenedDataset opened = Open(Spec(Npy("<i4", "(2, 2)", Bytes<int32_t>({1, 2, 3, 4})),
                                          Npy("<i4", "(2, 2)", Bytes<int32_t>({2, 3, 4, 9}))));

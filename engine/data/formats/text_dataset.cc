@@ -263,7 +263,8 @@ absl::StatusOr<Texts> ReadTexts(const v1::DatasetSpec& spec, const DataNames& mo
   texts.train_tokens = total;
   const double fraction = spec.validation_split().fraction();
   if (spec.has_validation_split() && !validates && fraction > 0 && fraction < 1) {
-    texts.train_tokens = total - std::llround(static_cast<double>(total) * fraction);
+    // At least a token, so that a fraction that rounds to none is reported.
+    texts.train_tokens = total - std::max(1LL, std::llround(static_cast<double>(total) * fraction));
     info.validation_samples = samples(total - texts.train_tokens);
   }
   const auto check = [&](const char* field, int64_t tokens) {

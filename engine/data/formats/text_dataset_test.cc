@@ -66,6 +66,9 @@ TEST_F(TextTest, ASplitTakesTheEnd) {
   spec.mutable_validation_split()->set_stratified(false);
   spec.mutable_validation_split()->set_fraction(0.1);
   ExpectViolation(spec, "validation_split.fraction", "gives 1 tokens, too few");
+  // Of ten tokens this rounds to none.
+  spec.mutable_validation_split()->set_fraction(0.01);
+  ExpectViolation(spec, "validation_split.fraction", "gives 1 tokens, too few");
 }
 
 TEST_F(TextTest, ValidationOfItsOwn) {

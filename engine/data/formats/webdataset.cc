@@ -459,6 +459,16 @@ absl::StatusOr<OpenedDataset> OpenWebDataset(const v1::WebDatasetSource& source)
   return opened;
 }
 
+absl::StatusOr<std::vector<int32_t>> WebDatasetLabels(const v1::WebDatasetSource& source) {
+  ShardSplit train{.field = "webdataset.train", .folder = {}, .shards = {}, .ends = {}};
+  TANDEM_RETURN_IF_ERROR(IndexShards(source.train(), train));
+  std::vector<int32_t> labels;
+  for (const ShardIndex& shard : train.shards) {
+    for (const ShardSample& sample : shard.samples) labels.push_back(sample.label);
+  }
+  return labels;
+}
+
 absl::Status StreamWebDataset(const v1::WebDatasetSource& source, UseSamples use) {
   TANDEM_ASSIGN_OR_RETURN(const FoundShards shards, LookIntoShards(source, /*checks=*/false));
   const SampleForm form = {.shape = shards.info.shape, .resize = source.resize()};

@@ -16,6 +16,9 @@ absl::StatusOr<DatasetInfo> DescribeWebDataset(const v1::WebDatasetSource& sourc
 // threads. INVALID_ARGUMENT from Gather, with the path: a picture cannot be decoded, or a shard has changed.
 absl::StatusOr<OpenedDataset> OpenWebDataset(const v1::WebDatasetSource& source);
 
+// Returns the class of each training sample. Reads the headers of the training shards alone.
+absl::StatusOr<std::vector<int32_t>> WebDatasetLabels(const v1::WebDatasetSource& source);
+
 // As StreamTraining, for this source.
 absl::Status StreamWebDataset(const v1::WebDatasetSource& source, UseSamples use);
 

@@ -125,8 +125,31 @@ std::string QuotedCell(absl::string_view cell) {
 
 bool IsHexadecimal(absl::string_view text) { return text.find_first_of("xX") != absl::string_view::npos; }
 
+bool HasThousandsPoints(absl::string_view text) {
+  text = StripCell(text);
+  if (!Take(&text, '-')) Take(&text, '+');
+  int64_t ignored = 0;
+  if (absl::StartsWith(text, "0") || !TakeDigits(&text, 1, 3, &ignored)) return false;
+  bool any = false;
+  for (; Take(&text, '.'); any = true) {
+    if (!TakeDigits(&text, 3, 3, &ignored)) return false;
+  }
+  Take(&text, ',');
+  return any && text.find_first_not_of("0123456789") == absl::string_view::npos;
+}
+
+std::string NumberRule(absl::string_view text, bool decimal_comma) {
+  return absl::StrCat("it must be a finite number (at most 3.4e38",
+                      decimal_comma && HasThousandsPoints(text)
+                          ? "; in a table with decimal commas, remove points between thousands, and write a "
+                            "comma for a decimal point"
+                          : "",
+                      ")");
+}
+
 bool ParseCsvNumber(absl::string_view text, bool decimal_comma, double* number) {
   text = StripCell(text);
+  if (decimal_comma && HasThousandsPoints(text)) return false;
   if (!text.empty() && text.front() == '+') text.remove_prefix(1);
   char copy[kMaxNumberLength];
   if (decimal_comma && absl::StrContains(text, ',')) {
@@ -137,7 +160,9 @@ bool ParseCsvNumber(absl::string_view text, bool decimal_comma, double* number) 
   if (ParsePlainNumber(text, number)) return true;
   if (IsHexadecimal(text)) return false;
   const absl::from_chars_result result = absl::from_chars(text.data(), text.data() + text.size(), *number);
-  return !text.empty() && result.ec == std::errc() && result.ptr == text.data() + text.size() &&
+  // A number too small for a double is 0, or nearly so.
+  const bool is_small = result.ec == std::errc::result_out_of_range && std::abs(*number) < 1;
+  return !text.empty() && (result.ec == std::errc() || is_small) && result.ptr == text.data() + text.size() &&
          std::abs(*number) <= std::numeric_limits<float>::max();
 }
 

@@ -37,9 +37,18 @@ std::string QuotedCell(absl::string_view cell);
 // as names, so they are no numbers.
 bool IsHexadecimal(absl::string_view text);
 
+// Returns whether a text is a number with points between its thousands, such as 1.234 or 1.234.567,8. Blanks
+// around the number are allowed.
+bool HasThousandsPoints(absl::string_view text);
+
 // Parses a decimal number that is finite as a float. Blanks around the number are allowed. Returns false if
-// `text` is no such number.
+// `text` is no such number. With a decimal comma, a number with points between thousands is no such number,
+// because 1.234 could be 1234.
 bool ParseCsvNumber(absl::string_view text, bool decimal_comma, double* number);
+
+// Returns the rule of ParseCsvNumber for messages: "it must be a finite number (at most 3.4e38)". Says how to
+// mend points between thousands if `text` has them.
+std::string NumberRule(absl::string_view text, bool decimal_comma);
 
 // A date of a cell, perhaps with a time.
 struct TableDate {

@@ -8,8 +8,6 @@
 namespace tandem {
 namespace {
 
-// A column of more numbers than this is no column of categories unless the user says so.
-constexpr int64_t kNumbersKept = 10000;
 constexpr size_t kMostCellBytes = size_t{4} << 20;
 // A column is text, not categories, if it has more different cells, or if they repeat too rarely.
 constexpr int64_t kMostCategories = 100;
@@ -21,8 +19,11 @@ constexpr int64_t kCellsForMistake = 20;
 
 void ColumnProfile::Keep(absl::string_view cell) {
   if (has_too_many_ || cells_.contains(cell)) return;
-  if (distinct() == kMostDistinct || cell_bytes_ + cell.size() > kMostCellBytes) {
+  const bool is_wanted = wanted_ == v1::COLUMN_KIND_CATEGORY;
+  if (distinct() == (is_wanted ? kMostDistinct : kMostCategories) ||
+      cell_bytes_ + cell.size() > kMostCellBytes) {
     has_too_many_ = true;
+    if (!is_wanted) cells_ = {};
     return;
   }
   cell_bytes_ += cell.size();
@@ -37,7 +38,8 @@ void ColumnProfile::AddText(int64_t row, absl::string_view cell) {
     has_several_texts_ = true;
   }
   double number = 0;
-  if (!IsHexadecimal(cell) && absl::SimpleAtod(cell, &number)) ++odd_numbers_;
+  const bool has_points = rules_.decimal_comma && HasThousandsPoints(cell);
+  if (has_points || (!IsHexadecimal(cell) && absl::SimpleAtod(cell, &number))) ++odd_numbers_;
   const auto add_date = [&](bool day_first, int64_t* dates) {
     // If any text before is no date in this order, the order does not matter.
     const bool matters = *dates == texts_ || *dates * kCellsForMistake >= texts_ * (kCellsForMistake - 1);
@@ -64,11 +66,7 @@ void ColumnProfile::Add(int64_t row, absl::string_view cell) {
   last_number_ = number;
   if (is_number && rules_.missing_texts.empty()) {
     ++numbers_;
-    if (texts_ > 0 || numbers_ <= kNumbersKept || wanted_ == v1::COLUMN_KIND_CATEGORY) {
-      Keep(StripCell(cell));
-    } else {
-      has_too_many_ = true;
-    }
+    Keep(StripCell(cell));
     return;
   }
   cell = StripCell(cell);
@@ -89,12 +87,13 @@ v1::ColumnKind ColumnProfile::Kind() const {
   if (present() == 0) return v1::COLUMN_KIND_IGNORED;
   if (texts_ == 0) return v1::COLUMN_KIND_NUMBER;
   if (dates() == present()) return v1::COLUMN_KIND_DATE;
-  if (odd_numbers_ == texts_) return v1::COLUMN_KIND_NUMBER;
-  if (numbers_ > 0 && (texts_ * kCellsForMistake <= present() || !has_several_texts_)) {
+  // Numbers that cannot be read are mistakes in a column of numbers, however many there are.
+  const int64_t others = texts_ - odd_numbers_;
+  if (others < present() && (others * kCellsForMistake <= present() || !has_several_texts_)) {
     return v1::COLUMN_KIND_NUMBER;
   }
   if (dates() * kCellsForMistake >= present() * (kCellsForMistake - 1)) return v1::COLUMN_KIND_DATE;
-  if (has_too_many_ || distinct() > kMostCategories) return v1::COLUMN_KIND_TEXT;
+  if (has_too_many_) return v1::COLUMN_KIND_TEXT;
   if (distinct() == 1 && missing_ == 0) return v1::COLUMN_KIND_IGNORED;
   return distinct() * kLeastRepeats <= present() ? v1::COLUMN_KIND_CATEGORY : v1::COLUMN_KIND_TEXT;
 }
@@ -102,19 +101,19 @@ v1::ColumnKind ColumnProfile::Kind() const {
 std::string ColumnProfile::Fault(absl::string_view column) const {
   const bool was_given = wanted_ != v1::COLUMN_KIND_UNSPECIFIED;
   switch (Kind()) {
-    case v1::COLUMN_KIND_NUMBER:
+    case v1::COLUMN_KIND_NUMBER: {
       if (texts_ == 0) return "";
+      const std::string rule = NumberRule(first_text_, rules_.decimal_comma);
       if (was_given) {
         return absl::StrCat("row ", first_text_row_, ", column ", column, " is ", QuotedCell(first_text_),
-                            "; it must be a finite number (at most 3.4e38), or the column's kind must be "
-                            "another");
+                            "; ", rule, ", or the column's kind must be another");
       }
-      return absl::StrCat(
-          "row ", first_text_row_, ", column ", column, " is ", QuotedCell(first_text_),
-          "; it must be a finite number (at most 3.4e38), because the column holds numbers in ", numbers_,
-          numbers_ == 1 ? " other row" : " other rows",
-          "; correct it, name such cells in csv.missing_texts, or give the column's kind in "
-          "csv.columns");
+      return absl::StrCat("row ", first_text_row_, ", column ", column, " is ", QuotedCell(first_text_), "; ",
+                          rule, ", because the column holds numbers in ", numbers_,
+                          numbers_ == 1 ? " other row" : " other rows",
+                          "; correct it, name such cells in csv.missing_texts, or give the column's kind in "
+                          "csv.columns");
+    }
     case v1::COLUMN_KIND_DATE: {
       if (dates() == present()) return "";
       const bool is_number = first_other_row_ == 0;

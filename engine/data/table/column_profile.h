@@ -16,7 +16,7 @@ namespace tandem {
 // Gathers the cells of a column until its kind is known. Not thread-safe.
 class ColumnProfile {
  public:
-  // Counts different cells up to this number.
+  // Counts different cells up to this number, if the user gave the kind category.
   static constexpr int64_t kMostDistinct = 10000;
 
   // `wanted` is the kind that the user gave.
@@ -34,7 +34,8 @@ class ColumnProfile {
   int64_t missing() const { return missing_; }
   // Returns the row of the first missing cell, or 0.
   int64_t first_missing_row() const { return first_missing_row_; }
-  // Returns the number of different cells, at most kMostDistinct.
+  // Returns the number of different cells of a column of categories, at most kMostDistinct. 0 if the cells
+  // are too many to be categories, and the user did not give this kind.
   int64_t distinct() const { return static_cast<int64_t>(cells_.size()); }
   // Returns whether each row's number is the number before plus one, in many rows.
   bool counts_rows() const { return is_counting_ && present() >= kLeastCounted && missing_ == 0; }
@@ -74,8 +75,9 @@ class ColumnProfile {
   bool has_several_texts_ = false;
   bool is_counting_ = true;
   double last_number_ = 0;
-  int64_t odd_numbers_ = 0;  // Texts that are infinite, or too large for a float.
-  // The different cells, unless there are too many.
+  // Texts that are infinite, too large for a float, or have points between thousands.
+  int64_t odd_numbers_ = 0;
+  // The different cells. Empty if there are too many, unless the user gave the kind category.
   absl::flat_hash_set<std::string> cells_;
   size_t cell_bytes_ = 0;
   bool has_too_many_ = false;

@@ -170,7 +170,7 @@ absl::Status TableEncoder::EncodeNumbers(const v1::PreparedColumn& column, absl:
   } else if (column.kind() == v1::COLUMN_KIND_NUMBER) {
     if (!ParseCsvNumber(cell, rules_.decimal_comma, values.data())) {
       return absl::InvalidArgumentError(
-          absl::StrCat("is ", QuotedCell(cell), "; it must be a finite number (at most 3.4e38)"));
+          absl::StrCat("is ", QuotedCell(cell), "; ", NumberRule(cell, rules_.decimal_comma)));
     }
   } else {
     const std::optional<TableDate> date = ParseTableDate(cell, column.day_first());

@@ -66,6 +66,12 @@ absl::Status BadConstant(const ColumnPlan& plan, absl::string_view what) {
 Scale ScaleOf(const std::vector<double>& numbers) {
   Scale scale;
   if (numbers.empty()) return scale;
+  const auto [least, largest] = std::minmax_element(numbers.begin(), numbers.end());
+  if (*least == *largest) {
+    // The sums below would round: the deviation of equal numbers would be 1e-17, not 0.
+    scale.mean = *least;
+    return scale;
+  }
   double sum = 0;
   for (const double number : numbers) sum += number;
   scale.mean = sum / static_cast<double>(numbers.size());
@@ -94,6 +100,10 @@ v1::PreparedColumn Unfitted(const ColumnPlan& plan) {
 
 ColumnFit::ColumnFit(ColumnPlan plan, CellRules rules)
     : plan_(std::move(plan)), rules_(std::move(rules)), numbers_(NumbersOf(plan_)) {}
+
+void ColumnFit::Reserve(int64_t rows) {
+  for (std::vector<double>& numbers : numbers_) numbers.reserve(rows);
+}
 
 void ColumnFit::Add(absl::string_view cell) {
   if (plan_.kind == v1::COLUMN_KIND_NUMBER && rules_.missing_texts.empty()) {

@@ -37,6 +37,8 @@ class ColumnFit {
  public:
   ColumnFit(ColumnPlan plan, CellRules rules);
 
+  // Takes memory for the numbers of so many rows, 8 bytes each.
+  void Reserve(int64_t rows);
   // Adds a cell, which fits the kind.
   void Add(absl::string_view cell);
   // Returns the preparation. INVALID_ARGUMENT if the plan's constant does not fit.

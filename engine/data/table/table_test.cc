@@ -1,4 +1,5 @@
 // The cells of tables: kinds, missing cells, and the inputs of a network.
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
@@ -54,6 +55,27 @@ TEST(CellTest, NumbersMayHaveADecimalComma) {
   EXPECT_FALSE(ParseCsvNumber(std::string(70, '1') + ",5", true, &number));
 }
 
+TEST(CellTest, PointsBetweenThousandsAreNoDecimalPoints) {
+  double number = 0;
+  for (const char* text : {"1.234", " -12.345 ", "+123.456", "1.234.567", "1.234,5", "1.234.567,89"}) {
+    EXPECT_TRUE(HasThousandsPoints(text)) << text;
+    EXPECT_FALSE(ParseCsvNumber(text, true, &number)) << text;
+    EXPECT_THAT(NumberRule(text, true), HasSubstr("remove points between thousands")) << text;
+    EXPECT_EQ(NumberRule(text, false), "it must be a finite number (at most 3.4e38)");
+  }
+  // Other points are decimal points, and so are all points of a table without decimal commas.
+  for (const char* text : {"1.5", "0.125", "-0.125", "12.34", "1.2345", "1234.567", "1.234e2", ".125"}) {
+    EXPECT_FALSE(HasThousandsPoints(text)) << text;
+    EXPECT_TRUE(ParseCsvNumber(text, true, &number)) << text;
+    EXPECT_EQ(number, std::strtod(text, nullptr)) << text;
+  }
+  EXPECT_TRUE(ParseCsvNumber("1.234", false, &number));
+  EXPECT_EQ(number, 1.234);
+  for (const char* text : {"", "-", "1", "1234", "1.", "1.23,4", "1.234x", "1,234"}) {
+    EXPECT_FALSE(HasThousandsPoints(text)) << text;
+  }
+}
+
 TEST(CellTest, NumbersAreTheNearest) {
   RandomStream random(1, RandomPurpose::kSweep, 0, 0);
   for (int i = 0; i < 200000; ++i) {
@@ -76,8 +98,13 @@ TEST(CellTest, NumbersAreTheNearest) {
     EXPECT_TRUE(ParseCsvNumber(text, false, &number)) << text;
     EXPECT_EQ(number, std::strtod(text, nullptr)) << text;
   }
-  for (const char* text : {"", "-", ".", "-.", "1..2", "1-2", "--1", "1 2", "1e", "nan", "1e39", "0x10",
-                           "0X1F", "-0x1", "0x1p3", "0x"}) {
+  for (const char* text : {"1e-400", "-2.5e-1000", "0.0e-400"}) {
+    number = 1;
+    EXPECT_TRUE(ParseCsvNumber(text, false, &number)) << text;
+    EXPECT_EQ(number, 0) << text;
+  }
+  for (const char* text : {"", "-", ".", "1e400", "-1e400", "1e-400x", "-.", "1..2", "1-2", "--1", "1 2",
+                           "1e", "nan", "1e39", "0x10", "0X1F", "-0x1", "0x1p3", "0x"}) {
     EXPECT_FALSE(ParseCsvNumber(text, false, &number)) << text;
   }
 }
@@ -118,6 +145,34 @@ TEST(ColumnProfileTest, KindsAreFound) {
   EXPECT_TRUE(ProfileOf({"05/03/2024", "01/02/2024"}).is_order_unknown());
 }
 
+TEST(ColumnProfileTest, KindsDoNotDependOnTheOrderOfRows) {
+  // A fifth is text, so the column has no mistakes among numbers. It has eight different cells.
+  std::vector<std::string> cells(1500, "x");
+  cells.resize(3000, "y");
+  for (int i = 0; i < 12000; ++i) cells.push_back(absl::StrCat(i % 6));
+  EXPECT_EQ(ProfileOf(cells).Kind(), v1::COLUMN_KIND_CATEGORY) << "texts first";
+  EXPECT_EQ(ProfileOf(cells).distinct(), 8);
+  std::reverse(cells.begin(), cells.end());
+  EXPECT_EQ(ProfileOf(cells).Kind(), v1::COLUMN_KIND_CATEGORY) << "numbers first";
+  EXPECT_EQ(ProfileOf(cells).distinct(), 8);
+}
+
+TEST(ColumnProfileTest, CellsAreKeptOnlyForCategories) {
+  for (const int different : {100, 101}) {
+    std::vector<std::string> cells;
+    for (int i = 0; i < 1000; ++i) cells.push_back(absl::StrCat("c", i % different));
+    const ColumnProfile profile = ProfileOf(cells);
+    const bool are_few = different == 100;
+    EXPECT_EQ(profile.Kind(), are_few ? v1::COLUMN_KIND_CATEGORY : v1::COLUMN_KIND_TEXT);
+    EXPECT_EQ(profile.distinct(), are_few ? 100 : 0);
+    EXPECT_EQ(ProfileOf(cells, v1::COLUMN_KIND_CATEGORY).distinct(), different);
+  }
+  std::vector<std::string> numbers;
+  for (int i = 0; i < 20000; ++i) numbers.push_back(absl::StrCat(i));
+  EXPECT_EQ(ProfileOf(numbers).distinct(), 0);
+  EXPECT_EQ(ProfileOf(numbers, v1::COLUMN_KIND_CATEGORY).distinct(), ColumnProfile::kMostDistinct);
+}
+
 TEST(ColumnProfileTest, AMistakeAmongNumbersIsNoCategory) {
   std::vector<std::string> cells(30, "1");
   cells.emplace_back("1O");
@@ -129,6 +184,15 @@ TEST(ColumnProfileTest, AMistakeAmongNumbersIsNoCategory) {
   EXPECT_THAT(ProfileOf({"1e39", "2e39"}).Fault("'a'"), HasSubstr("row 2, column 'a' is '1e39'"));
   // Tickets of text and numbers.
   EXPECT_EQ(ProfileOf({"1", "PC 2", "3", "PC 4", "5", "6"}).Kind(), v1::COLUMN_KIND_TEXT);
+}
+
+TEST(ColumnProfileTest, PointsBetweenThousandsMakeNoText) {
+  ColumnProfile profile({.decimal_comma = true}, v1::COLUMN_KIND_UNSPECIFIED);
+  for (int row = 1; row <= 300; ++row) profile.Add(row, absl::StrCat(row, ".500"));
+  profile.Add(301, "-");
+  EXPECT_EQ(profile.Kind(), v1::COLUMN_KIND_NUMBER);
+  EXPECT_THAT(profile.Fault("'a'"), HasSubstr("row 1, column 'a' is '1.500'; it must be a finite number (at "
+                                              "most 3.4e38; in a table with decimal commas, remove points"));
 }
 
 TEST(TableFitTest, NumbersAreFilledAndScaled) {
@@ -152,6 +216,20 @@ TEST(TableFitTest, NumbersAreFilledAndScaled) {
   plan.constant = "four";
   EXPECT_THAT(std::string(ColumnFit(plan, {}).Finish().status().message()),
               HasSubstr("column 'a' has the constant 'four'; it must be a finite number"));
+}
+
+// Sums of 0.1 round, but a column that does not vary becomes 0.
+TEST(TableFitTest, AColumnThatDoesNotVaryBecomesZero) {
+  for (const v1::NumberScaling scaling : {v1::NUMBER_SCALING_STANDARD, v1::NUMBER_SCALING_QUANTILES}) {
+    const ColumnPlan plan{.name = "a", .missing = v1::MISSING_VALUES_MEAN, .scaling = scaling};
+    for (const int rows : {1, 3, 10, 1000}) {
+      const std::vector<std::string> cells(rows, "0.1");
+      EXPECT_THAT(Inputs(plan, cells, "0.1"), ElementsAre(0)) << rows;
+      EXPECT_THAT(Inputs(plan, cells, ""), ElementsAre(0)) << rows;
+      // Later rows may differ. The deviation is 1.
+      EXPECT_THAT(Inputs(plan, cells, "0.6"), ElementsAre(0.5)) << rows;
+    }
+  }
 }
 
 TEST(TableFitTest, QuantilesAreRanks) {
