@@ -112,7 +112,7 @@ export class History {
       const end = Number(epoch.step ?? 0);
       if (Number(epoch.epoch) > 0) this.stepsPerEpoch = end / Number(epoch.epoch);
       // An attempt that begins before an epoch's end trains it again; the later result counts.
-      this.epochs = this.epochs.filter((one) => Number(one.epoch) < Number(epoch.epoch));
+      while (this.epochs.length && Number(this.epochs.at(-1).epoch) >= Number(epoch.epoch)) this.epochs.pop();
       this.epochs.push({...epoch, attempt: event.attempt ?? 0, at});
       this.#addAll("epoch", end, at, epoch.training);
       this.#addAll("validation", end, at, epoch.validation);

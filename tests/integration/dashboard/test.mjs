@@ -271,6 +271,21 @@ await test("an element is made again only for another key, also if keys are numb
   assert.deepEqual(made, [7, 8, "a"]);
 });
 
+await test("a history takes many epochs in time, and an epoch that was trained again counts once", async () => {
+  const {epochs, seconds} = await page.evaluate(async () => {
+    const {History} = await import("/page/history.js");
+    const history = new History(), begin = performance.now();
+    let sequence = 0;
+    const take = (epoch) => history.take({sequence: ++sequence, epoch: {epoch, step: 10 * epoch}});
+    for (let epoch = 1; epoch <= 20000; epoch++) take(epoch);
+    // The second attempt begins after epoch 19,990.
+    for (let epoch = 19991; epoch <= 20001; epoch++) take(epoch);
+    return {epochs: history.epochs.map((one) => one.epoch), seconds: (performance.now() - begin) / 1000};
+  });
+  assert.deepEqual(epochs, Array.from({length: 20001}, (_, i) => i + 1));
+  assert.ok(!(seconds > 5), `${seconds} s`);
+});
+
 await test("a sweep's fields have short names that differ", async () => {
   const names = await page.evaluate(async () => {
     const {shortNames} = await import("/page/sweeps_view.js");
