@@ -286,6 +286,29 @@ await test("a history takes many epochs in time, and an epoch that was trained a
   assert.ok(!(seconds > 5), `${seconds} s`);
 });
 
+await test("a step's place among epochs counts whole epochs, also if the last one is cut short", async () => {
+  // 2500 steps in epochs of 1000: the plan has 3 epochs.
+  const places = await page.evaluate(async () => {
+    const {History} = await import("/page/history.js");
+    const history = new History(), places = [];
+    let sequence = 0;
+    const at = (step) => history.place({step, at: 0}, "epoch");
+    const report = (step) => history.take({sequence: ++sequence, progress: {step, steps: 2500, epochs: 3, training: {loss: 1}}});
+    const epoch = (epoch, step) => history.take({sequence: ++sequence, epoch: {epoch, step, epochs: 3}});
+    report(500);
+    places.push(at(2500));
+    epoch(1, 1000);
+    report(1500);
+    places.push(at(1500));
+    epoch(2, 2000);
+    report(2500);
+    epoch(3, 2500);
+    places.push(at(2500), ...history.along("training/loss", "epoch").x);
+    return places;
+  });
+  assert.deepEqual(places, [3, 1.5, 2.5, 0.5, 1.5, 2.5]);
+});
+
 await test("a sweep's fields have short names that differ", async () => {
   const names = await page.evaluate(async () => {
     const {shortNames} = await import("/page/sweeps_view.js");
