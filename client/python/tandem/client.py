@@ -4,7 +4,6 @@ import hashlib
 import json
 import os
 import pathlib
-import uuid
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Union
 
 import grpc  # type: ignore[import]
@@ -13,7 +12,7 @@ from google.protobuf.message import Message
 
 from tandem.calls import Calls
 from tandem.connection import Connection, Options, Patience
-from tandem.errors import FieldViolation, InvalidRequest, JobFileError, Unavailable, from_rpc
+from tandem.errors import FieldViolation, InvalidRequest, JobFileError, NotFound, TandemError, Unavailable, from_rpc
 from tandem.job import Bar, Job
 from tandem.sweep import Sweep
 from tandem.v1 import (daemon_service_pb2, dataset_pb2, dataset_service_pb2, device_pb2, job_pb2, job_service_pb2, sweep_pb2,
@@ -104,7 +103,7 @@ class Client:
     def validate(self, job: JobLike, set: Optional[Mapping[str, Any]] = None) -> job_pb2.JobSpec:
         """Checks a job as `submit` does, and returns it as it would be, with its defaults."""
         request = job_service_pb2.CreateJobRequest(spec=self.parse(job, set), validate_only=True)
-        return self.connection.call(self.calls.jobs.create_job, request).spec
+        return self.connection.call(self.calls.jobs.create_job, request, self.connection.reading_timeout).spec
 
     def job(self, name: str) -> Job:
         """The job with this id. NotFound if there is none."""
@@ -162,42 +161,67 @@ class Datasets:
             spec: Optional[Mapping[str, Any]] = None, description: str = "", progress: Optional[bool] = None) -> dataset_pb2.Dataset:
         """Uploads a folder or archive of images, with a subfolder for each class, a CSV file, or shards, and registers it for jobs.
 
-        An upload that broke goes on where it ended, in a later call and in another process, too. `spec` has further fields of the
+        An upload that broke goes on where it ended, in a later call and in another process, too. If the same data set exists,
+        `add` returns it. `spec` has further fields of the
         data set as in a job file: {"csv": {"target_columns": ["price"]}}. With {"webdataset": {}}, `path` and `validation` are
         shards, or folders of shards. With another source, such as {"npy": {...}}, or if webdataset has a `train`, all files of
         the folder `path` are uploaded. The source's paths are then relative to `path`, and InvalidRequest refuses `validation`.
         """
         files, source = _plan(pathlib.Path(path), None if validation is None else pathlib.Path(validation), dict(spec or {}))
         parsed = self._client.parse({"dataset": source}).dataset
-        upload = self._upload(files, Bar(progress))
+        # An earlier call may have got no answer.
+        known = self._find(name)
+        ordered = sorted(files.items(), key=lambda item: item[0].encode())
+        digests = [_digest(local) for _, local in ordered]
+        manifest = hashlib.sha256("".join(f"{digest}  {path}\n" for (path, _), digest in zip(ordered, digests)).encode()).digest()
+        if known is not None:
+            if known.manifest_sha256 != manifest or known.spec != parsed:
+                raise TandemError(f"cannot add {name}: a data set of this name exists; give another name, or remove it with "
+                                  f"datasets.remove({name!r})", "ALREADY_EXISTS")
+            if known.problem:
+                raise InvalidRequest(f"cannot use the data set {name}: {known.problem}; remove it with datasets.remove({name!r}), "
+                                     "and add it again", "FAILED_PRECONDITION")
+            return known
+        upload = self._upload(ordered, digests, manifest, Bar(progress))
         request = dataset_service_pb2.CreateDatasetRequest(
-            dataset_id=name, dataset=dataset_pb2.Dataset(spec=parsed, description=description), upload=upload.name,
-            request_id=uuid.uuid4().hex)
-        return self._client.connection.call(self._client.calls.datasets.create_dataset, request)
+            dataset_id=name, dataset=dataset_pb2.Dataset(spec=parsed, description=description), upload=upload.name)
+        # The same call again is the same request.
+        request.request_id = f"python-{hashlib.sha256(request.SerializeToString(deterministic=True)).hexdigest()}"
+        return self._client.connection.call(self._client.calls.datasets.create_dataset, request,
+                                            self._client.connection.reading_timeout)
 
     def list(self) -> Iterator[dataset_pb2.Dataset]:
         """All data sets, by their names."""
         for page in self._client.connection.pages(self._client.calls.daemon.list_datasets,
-                                                  daemon_service_pb2.ListDatasetsRequest()):
+                                                  daemon_service_pb2.ListDatasetsRequest(),
+                                                  self._client.connection.reading_timeout):
             yield from page.datasets
 
     def get(self, name: str) -> dataset_pb2.Dataset:
         """The data set with this name. NotFound if there is none."""
         return self._client.connection.call(self._client.calls.daemon.get_dataset,
-                                            daemon_service_pb2.GetDatasetRequest(name=f"datasets/{name}"))
+                                            daemon_service_pb2.GetDatasetRequest(name=f"datasets/{name}"),
+                                            self._client.connection.reading_timeout)
 
     def remove(self, name: str) -> None:
         """Forgets a data set, and removes what was uploaded for it."""
         self._client.connection.call(self._client.calls.datasets.delete_dataset,
                                      dataset_service_pb2.DeleteDatasetRequest(name=f"datasets/{name}"))
 
-    def _upload(self, files: Dict[str, pathlib.Path], bar: Bar) -> dataset_service_pb2.Upload:
-        ordered = sorted(files.items(), key=lambda item: item[0].encode())
-        digests = [_digest(local) for _, local in ordered]
-        manifest = "".join(f"{digest}  {path}\n" for (path, _), digest in zip(ordered, digests))
+    def _find(self, name: str) -> Optional[dataset_pb2.Dataset]:
+        """The data set with this name, if somebody registered one."""
+        try:
+            found = self.get(name)
+        except NotFound:
+            return None
+        # A public data set that was not fetched is known by its name alone.
+        return found if found.origin != dataset_pb2.DATASET_ORIGIN_UNSPECIFIED else None
+
+    def _upload(self, ordered: "List[tuple[str, pathlib.Path]]", digests: List[str], manifest: bytes,
+                bar: Bar) -> dataset_service_pb2.Upload:
         sizes = [local.stat().st_size for _, local in ordered]
         create = dataset_service_pb2.CreateUploadRequest(upload=dataset_service_pb2.Upload(
-            manifest_sha256=hashlib.sha256(manifest.encode()).digest(), files=len(ordered), bytes=sum(sizes)))
+            manifest_sha256=manifest, files=len(ordered), bytes=sum(sizes)))
         patience, best = Patience(self._client.connection.reconnect_timeout), -1
         while True:
             # Finds the upload again, too.

@@ -424,6 +424,8 @@ def check_datasets(client: tandem.Client) -> None:
     with zipfile.ZipFile(SCRATCH / "table.csv.zip", "w") as packed:
         packed.writestr("table.csv", "a,kind\n1,x\n2,y\n")
     assert client.datasets.add("packed", SCRATCH / "table.csv.zip").train_samples == 2
+    # The same data set is found again.
+    assert client.datasets.add("packed", SCRATCH / "table.csv.zip").train_samples == 2
     client.datasets.remove("packed")
     check_pictures(client)
     for part, samples in (("first", 4), ("second", 2)):
