@@ -11,7 +11,7 @@ from google.protobuf import json_format
 from google.protobuf.message import Message
 
 from tandem.calls import Calls
-from tandem.connection import Connection, Options, Patience
+from tandem.connection import CancellableChannel, Connection, Options, Patience, check_cancelled
 from tandem.errors import FieldViolation, InvalidRequest, JobFileError, NotFound, TandemError, Unavailable, from_rpc
 from tandem.job import Bar, Job
 from tandem.sweep import Sweep
@@ -47,7 +47,7 @@ class Client:
     def __init__(self, options: Optional[Options] = None) -> None:
         self.connection = Connection(options or Options())
         # Every method of the API, as it is.
-        self.calls = Calls(self.connection.channel, self.connection.metadata)
+        self.calls = Calls(CancellableChannel(self.connection.channel), self.connection.metadata)
         self.datasets = Datasets(self)
 
     def __enter__(self) -> "Client":
@@ -340,6 +340,7 @@ def _digest(local: pathlib.Path) -> str:
     digest = hashlib.sha256()
     with local.open("rb") as file:
         for piece in iter(lambda: file.read(PIECE), b""):
+            check_cancelled()
             digest.update(piece)
     return digest.hexdigest()
 

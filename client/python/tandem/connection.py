@@ -1,5 +1,6 @@
 """Where the daemon is, which token it wants, and how to reach it: as the command line finds them."""
 
+import contextvars
 import dataclasses
 import ipaddress
 import os
@@ -7,6 +8,7 @@ import pathlib
 import random
 import re
 import sys
+import threading
 import time
 import uuid
 from typing import Any, Callable, Iterator, List, Optional, Tuple, TypeVar
@@ -194,6 +196,82 @@ class Connection:
 
     def close(self) -> None:
         self.channel.close()
+
+
+class Cancellation:
+    """Ends the work of a thread from another thread: its running call, and each further call."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._call: Any = None
+        self._is_cancelled = False
+
+    def cancel(self) -> None:
+        with self._lock:
+            self._is_cancelled = True
+            if self._call is not None:
+                self._call.cancel()
+
+    def check(self) -> None:
+        """Raises TandemError after `cancel`."""
+        if self._is_cancelled:
+            raise TandemError("the call was cancelled", "CANCELLED")
+
+    def keep(self, call: Any) -> None:
+        """Ends this running call of gRPC at `cancel`."""
+        with self._lock:
+            self._call = call
+            if self._is_cancelled:
+                call.cancel()
+
+
+# Of the work that runs now. None: nothing can cancel it.
+CANCELLATION: "contextvars.ContextVar[Optional[Cancellation]]" = contextvars.ContextVar("CANCELLATION", default=None)
+
+
+def check_cancelled() -> None:
+    """Raises TandemError if the work that runs now was cancelled."""
+    cancellation = CANCELLATION.get()
+    if cancellation is not None:
+        cancellation.check()
+
+
+class CancellableChannel:
+    """A channel of `grpc`. Its calls end if their work is cancelled."""
+
+    def __init__(self, channel: Any) -> None:
+        self._channel = channel
+
+    def unary_unary(self, *method: Any) -> Callable[..., Any]:
+        return self._whole(self._channel.unary_unary(*method))
+
+    def stream_unary(self, *method: Any) -> Callable[..., Any]:
+        return self._whole(self._channel.stream_unary(*method))
+
+    def unary_stream(self, *method: Any) -> Callable[..., Any]:
+        begin = self._channel.unary_stream(*method)
+
+        def call(request: Any, **options: Any) -> Any:
+            check_cancelled()
+            stream, cancellation = begin(request, **options), CANCELLATION.get()
+            if cancellation is not None:
+                cancellation.keep(stream)
+            return stream
+
+        return call
+
+    @staticmethod
+    def _whole(begin: Any) -> Callable[..., Any]:
+        def call(request: Any, **options: Any) -> Any:
+            cancellation = CANCELLATION.get()
+            if cancellation is None:
+                return begin(request, **options)
+            cancellation.check()
+            running = begin.future(request, **options)
+            cancellation.keep(running)
+            return running.result()
+
+        return call
 
 
 class Patience:

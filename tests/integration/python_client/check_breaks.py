@@ -17,7 +17,8 @@ import tandem.connection
 import tandem.job
 from tandem.details import error_details_pb2, status_pb2
 from tandem.v1 import (daemon_service_pb2, daemon_service_pb2_grpc, dataset_pb2, dataset_service_pb2, dataset_service_pb2_grpc,
-                       event_pb2, job_pb2, job_service_pb2, job_service_pb2_grpc, sweep_pb2, sweep_service_pb2_grpc)
+                       event_pb2, job_pb2, job_service_pb2, job_service_pb2_grpc, model_service_pb2_grpc, sweep_pb2,
+                       sweep_service_pb2_grpc)
 
 QUEUED, RUNNING, FAILED, SUCCEEDED, CANCELLED = (event_pb2.JobState.Value(f"JOB_STATE_{name}") for name in (
     "QUEUED", "RUNNING", "FAILED", "SUCCEEDED", "CANCELLED"))
@@ -33,6 +34,7 @@ class FakeDaemon:
                                daemon_service_pb2_grpc.add_DaemonServiceServicer_to_server),
                               (dataset_service_pb2_grpc.DatasetServiceServicer(),
                                dataset_service_pb2_grpc.add_DatasetServiceServicer_to_server),
+                              (model_service_pb2_grpc.ModelServiceServicer(), model_service_pb2_grpc.add_ModelServiceServicer_to_server),
                               (sweep_service_pb2_grpc.SweepServiceServicer(), sweep_service_pb2_grpc.add_SweepServiceServicer_to_server)):
             for name in methods.keys() & set(dir(servicer)):
                 setattr(servicer, name, methods[name])
@@ -301,6 +303,67 @@ def check_many_followers() -> None:
         time.sleep(0.05)
 
 
+def check_cancelled_calls() -> None:
+    """A cancelled task's call ends, and the program needs not wait for it."""
+    arrived: "futures.Future[None]"
+    ended: "futures.Future[None]"
+
+    def hang(request, context):
+        context.add_callback(lambda: ended.set_result(None))
+        arrived.set_result(None)
+        # A server of gRPC waits for its threads.
+        while context.is_active():
+            time.sleep(0.05)
+
+    def hang_in_stream(request, context):
+        hang(request, context)
+        yield from ()
+
+    def hang_in_upload(requests, context):
+        next(requests)
+        return hang(None, context)
+
+    def create_upload(request, context):
+        return dataset_service_pb2.Upload(name="uploads/a", files_received=0 if request.upload.files == 1 else 2)
+
+    def get_dataset(request, context):
+        context.abort(grpc.StatusCode.NOT_FOUND, "no such data set")
+
+    async def cancel(begin: typing.Callable) -> None:
+        nonlocal arrived, ended
+        arrived, ended = futures.Future(), futures.Future()
+        async with tandem.aio.connect(daemon.address, token="x") as client:
+            task = asyncio.create_task(begin(client, tandem.aio.Job(tandem.Job(client._client, "jobs/a"))))
+            await asyncio.wait_for(asyncio.wrap_future(arrived), 20)
+            task.cancel()
+            try:
+                await task
+                raise SystemExit("a cancelled call has an answer")
+            except asyncio.CancelledError:
+                pass
+            await asyncio.wait_for(asyncio.wrap_future(ended), 20)
+
+    async def list_datasets(client: tandem.aio.Client, job: tandem.aio.Job) -> None:
+        async for _ in client.datasets.list():
+            pass
+
+    with open("check_breaks_one.csv", "w", encoding="utf-8") as file:
+        file.write("a,b\n1,2\n")
+    with FakeDaemon(Evaluate=hang_in_stream, Predict=hang_in_stream, ReadArtifact=hang_in_stream, CreateDataset=hang, ListDatasets=hang,
+                    UploadFiles=hang_in_upload, CreateUpload=create_upload, GetDataset=get_dataset, ResumeJob=hang,
+                    ParseJob=lambda request, context: job_service_pb2.ParseJobResponse(),
+                    GetJob=lambda request, context: job_pb2.Job(name=request.name)) as daemon:
+        for begin in (lambda client, job: job.evaluate(), lambda client, job: job.predict([[1.0]]),
+                      lambda client, job: job.classify([[1.0]]), lambda client, job: job.read(), lambda client, job: job.resume(),
+                      lambda client, job: client.datasets.add("a", "check_breaks_one.csv"),
+                      lambda client, job: client.datasets.add("a", "check_breaks_one.csv", validation="check_breaks_one.csv"),
+                      list_datasets):
+            start = time.monotonic()
+            # Waits for the threads of the loop's executor.
+            asyncio.run(cancel(begin))
+            assert not time.monotonic() - start > 20, time.monotonic() - start
+
+
 def check_late_answers() -> None:
     """A submission without an answer names its request id, and a repetition with this id makes no second job."""
     jobs: "dict[str, str]" = {}
@@ -432,6 +495,7 @@ check_break_after_a_fetch()
 check_silent_network()
 check_proxy()
 check_many_followers()
+check_cancelled_calls()
 check_late_answers()
 check_reading_daemon()
 check_added_twice()
