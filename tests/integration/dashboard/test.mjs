@@ -261,6 +261,17 @@ await test("an ended job's curves, tables and files are the log's", async () => 
   assert.ok(fs.readFileSync(await download.path()).equals(fs.readFileSync(path.join(folder, "model.safetensors"))));
 });
 
+await test("an error of an ended job's page is shown until the daemon answers again", async () => {
+  const one = await stage.open(await stage.startDashboard());
+  await one.show(`#/jobs/${done}`);
+  await awaitState(one, "succeeded");
+  await one.route("**/api/GetJob", (route) => route.fulfill({status: 503, contentType: "application/json", body: JSON.stringify({code: "RESOURCE_EXHAUSTED", message: "too many calls; retry later"})}));
+  await until("the error", async () => /too many calls/.test(await one.locator("#banner").textContent()));
+  await one.unroute("**/api/GetJob");
+  await until("no error", async () => one.locator("#banner").isHidden());
+  await one.context().close();
+});
+
 await test("an element is made again only for another key, also if keys are numbers", async () => {
   const made = await page.evaluate(async () => {
     const {update} = await import("/page/dom.js");
