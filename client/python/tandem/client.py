@@ -7,6 +7,7 @@ import pathlib
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Union
 
 import grpc  # type: ignore[import]
+import numpy
 from google.protobuf import json_format
 from google.protobuf.message import Message
 
@@ -252,7 +253,7 @@ class _Text:
     def __init__(self, source: Union[str, "os.PathLike[str]", Mapping[str, Any], Message], name: str) -> None:
         self._is_file = not isinstance(source, (Mapping, Message))
         if isinstance(source, (Mapping, Message)):
-            self._name, self.content = name, json.dumps(_dict(source) if isinstance(source, Message) else source)
+            self._name, self.content = name, _json(_dict(source) if isinstance(source, Message) else source)
             return
         self._name = os.fspath(source)
         try:
@@ -277,7 +278,16 @@ def _dict(message: Message) -> Dict[str, Any]:
 
 
 def _overrides(changes: Mapping[str, Any]) -> List[str]:
-    return [f"{path}={json.dumps(value)}" for path, value in changes.items()]
+    return [f"{path}={_json(value)}" for path, value in changes.items()]
+
+
+def _json(value: Any) -> str:
+    def plain(part: Any) -> Any:
+        if isinstance(part, (numpy.generic, numpy.ndarray)):
+            return part.tolist()
+        raise TypeError(f"cannot use {part!r}: job files have no {type(part).__name__}; give numbers, text, lists or dicts")
+
+    return json.dumps(value, default=plain)
 
 
 def _plan(path: pathlib.Path, validation: Optional[pathlib.Path], spec: Dict[str, Any]) -> "tuple[Dict[str, pathlib.Path], Dict[str, Any]]":

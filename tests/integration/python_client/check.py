@@ -365,6 +365,14 @@ def check_sweeps(client: tandem.Client) -> None:
     sweep = client.submit_sweep(path)
     assert sweep.state == "active" and client.parse_sweep(path).random.samples == 2
     assert client.parse_sweep(client.parse_sweep(path), set={"training.epochs": 4}).base.training.epochs == 4
+    # Numbers of NumPy.
+    spec = client.parse(SCRATCH / "job.yaml", set={"training.epochs": numpy.int64(3), "model.input.shape": numpy.array([1, 28, 28])})
+    assert (spec.training.epochs, list(spec.model.input.shape)) == (3, [1, 28, 28]), spec
+    try:
+        client.parse(SCRATCH / "job.yaml", set={"training.epochs": object()})
+        raise SystemExit("an object is no number")
+    except TypeError as error:
+        assert "give numbers" in str(error), error
     sweep.cancel()
     sweep.wait()
     assert sweep.state == "cancelled" and {result.state for result in sweep.results()} == {"cancelled"}
