@@ -384,9 +384,9 @@ absl::StatusOr<std::vector<v1::Backup>> Client::ListBackups() {
                              timeout_, [](auto& page) { return page.mutable_backups(); });
 }
 
-absl::StatusOr<std::vector<v1::Dataset>> Client::ListDatasets() {
+absl::StatusOr<std::vector<v1::Dataset>> Client::ListDatasets(absl::Duration at_most) {
   return ListAll<v1::Dataset>(*daemon_, &v1::DaemonService::Stub::ListDatasets, v1::ListDatasetsRequest(),
-                              std::max(timeout_, kReadingTimeout),
+                              std::min(std::max(timeout_, kReadingTimeout), at_most),
                               [](auto& page) { return page.mutable_datasets(); });
 }
 
