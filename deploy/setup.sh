@@ -29,7 +29,7 @@ test_packages=(
   python3-pil imagemagick zstd                                         # pictures and archives of other software
   munge slurm-wlm                                                      # a Slurm cluster (tests/integration/slurm)
   prometheus                                                           # deploy/prometheus, deploy/grafana
-  debootstrap lintian systemd-container                                # tests/integration/package.sh
+  debootstrap lintian systemd-container zsh                            # tests/integration/package.sh
 )
 
 packages=("${build_packages[@]}")
