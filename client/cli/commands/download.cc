@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <filesystem>
+#include <memory>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -93,7 +94,8 @@ int RunDownload(Session& session, const DownloadOptions& options) {
   const absl::StatusOr<v1::Job> job = FindJob(**client, options.job);
   if (!job.ok()) return session.Fail(job.status());
   if (!options.tensorboard.empty()) {
-    const absl::StatusOr<std::string> path = MirrorJob(session, **client, *job, options.tensorboard);
+    std::unique_ptr<client::TensorBoardFile> file;
+    const absl::StatusOr<std::string> path = MirrorJob(session, **client, *job, options.tensorboard, file);
     if (absl::IsCancelled(path.status()) && session.terminal().Interrupted()) return kDetached;
     if (!path.ok()) return session.Fail(path.status());
     session.terminal().Out(absl::StrCat(*path, "\n"));
