@@ -85,7 +85,9 @@ TEST_F(HelpTest, CompletionIsValidShellAndKnowsCommands) {
     EXPECT_EQ(RunCommand({"completion", shell}, terminal), 0);
     EXPECT_THAT(terminal.out(), HasSubstr("submit"));
     // zsh looks for this in the first line of each file of $fpath.
-    if (shell == std::string("zsh")) EXPECT_THAT(terminal.out(), StartsWith("#compdef tandem\n"));
+    if (absl::string_view(shell) == "zsh") {
+      EXPECT_THAT(terminal.out(), StartsWith("#compdef tandem\n"));
+    }
   }
   FakeTerminal ids = terminal_;
   EXPECT_EQ(RunCommand({"__jobs"}, ids), 0);
