@@ -45,6 +45,8 @@ echo "Programs are in $bin."
 step "3/4  Daemon"
 mkdir -p "$state"
 export TANDEM_STATE=$state   # The command line finds the daemon's address and token there.
+# These would name another daemon, or another way to it.
+unset TANDEM_ADDRESS TANDEM_TOKEN_FILE TANDEM_TLS_CA TANDEM_TLS_CERT TANDEM_TLS_KEY TANDEM_TLS_SERVER_NAME
 running() { "$bin/tandem" --timeout 5s devices >/dev/null 2>&1; }
 if running; then
   echo "It runs already at $(<"$state/address")."

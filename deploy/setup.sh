@@ -29,7 +29,7 @@ test_packages=(
   python3-pil imagemagick zstd                                         # pictures and archives of other software
   munge slurm-wlm                                                      # a Slurm cluster (tests/integration/slurm)
   prometheus                                                           # deploy/prometheus, deploy/grafana
-  debootstrap lintian systemd-container                                # tests/integration/package.sh
+  debootstrap lintian systemd-container zsh                            # tests/integration/package.sh
 )
 
 packages=("${build_packages[@]}")
@@ -48,7 +48,7 @@ uplot_sha256=4b8a8191e425658e3ea8c8c1314b0fc679c861ee3a1af2b20c7b16ba50b5133d
 uplot_folder=$HOME/.cache/tandem/npm/uplot-$uplot
 if [[ ! -f $uplot_folder/uPlot.esm.js ]] && command -v npm >/dev/null; then
   scratch=$(mktemp -d)
-  if (cd "$scratch" && npm pack --silent "uplot@$uplot" >/dev/null) && echo "$uplot_sha256  $scratch/uplot-$uplot.tgz" | sha256sum --quiet -c; then
+  if (cd "$scratch" && npm pack --silent --fetch-retries=0 "uplot@$uplot" >/dev/null) && echo "$uplot_sha256  $scratch/uplot-$uplot.tgz" | sha256sum --quiet -c; then
     tar -xzf "$scratch/uplot-$uplot.tgz" -C "$scratch"
     mkdir -p "$uplot_folder"
     cp "$scratch"/package/dist/uPlot.{esm.js,min.css} "$scratch/package/LICENSE" "$uplot_folder"

@@ -133,7 +133,9 @@ void AddGlobalOptions(CLI::App& app, RawOptions& raw, Session& session) {
                  "~/.local/state/tandem)")
       ->type_name("DIR")
       ->group(kGroup);
-  app.add_option("--timeout", raw.timeout, "The longest time of a call (default: 30s)")
+  app.add_option("--timeout", raw.timeout,
+                 "The longest time of a call (default: 30s). Calls for which the daemon may read data have "
+                 "at least 10m")
       ->type_name("DURATION")
       ->group(kGroup);
   app.add_option("--reconnect-timeout", raw.reconnect_timeout,

@@ -534,6 +534,20 @@ TEST_F(AppTest, TheSystemsTerminalSeesThatItsOutputIsLost) {
   EXPECT_TRUE(absl::IsResourceExhausted(terminal.OutputStatus())) << terminal.OutputStatus();
 }
 
+TEST_F(AppTest, ADeadlineIsTheDaemonsOwnOrTheCalls) {
+  daemon_.list_jobs = [](const v1::ListJobsRequest&, v1::ListJobsResponse*) -> grpc::Status {
+    return {grpc::StatusCode::DEADLINE_EXCEEDED, "cannot list: the disk is slow; try again"};
+  };
+  EXPECT_EQ(Run({"list"}), 4);
+  EXPECT_EQ(terminal_.err(), "tandem: cannot list: the disk is slow; try again\n");
+  daemon_.list_jobs = [](const v1::ListJobsRequest&, v1::ListJobsResponse*) -> grpc::Status {
+    absl::SleepFor(absl::Milliseconds(600));
+    return grpc::Status::OK;
+  };
+  EXPECT_EQ(Run({"list", "--timeout", "0.2"}), 4);
+  EXPECT_THAT(terminal_.err(), HasSubstr(" did not answer in time; --timeout allows more\n"));
+}
+
 TEST_F(AppTest, ASubmissionThatMayHaveArrivedSaysHowToRepeatIt) {
   const std::string file = Write("job.yaml", "name: lenet\n");
   for (const grpc::StatusCode code : {grpc::StatusCode::DEADLINE_EXCEEDED, grpc::StatusCode::UNAVAILABLE}) {

@@ -56,11 +56,30 @@ bool IsCheckpointModel(absl::string_view artifact) {
          !artifact.empty() && std::all_of(artifact.begin(), artifact.end(), absl::ascii_isdigit);
 }
 
-bool IsDownloaded(const std::string& path, const v1::Artifact& artifact) {
+absl::StatusOr<bool> IsDownloaded(client::Client& client, const std::string& job,
+                                  const v1::Artifact& artifact, const std::string& path,
+                                  client::StreamObserver& observer) {
   std::error_code error;
-  const auto size = std::filesystem::file_size(path, error);
-  if (error || static_cast<int64_t>(size) != artifact.size_bytes() || artifact.sha256().empty()) return false;
-  return Sha256OfFile(path).value_or("") == artifact.sha256();
+  const auto size = static_cast<int64_t>(std::filesystem::file_size(path, error));
+  if (error) return false;
+  std::string expected = artifact.sha256();
+  if (expected.empty()) {
+    bool is_other = false;
+    Sha256 sum;
+    const absl::Status read = client.ReadArtifact(
+        job, artifact.name(), 0, observer, [&](const v1::ReadArtifactResponse& piece) -> absl::Status {
+          is_other = piece.size_bytes() != size;
+          if (is_other) return absl::CancelledError("the files have other sizes");
+          sum.Add(piece.data());
+          return absl::OkStatus();
+        });
+    if (is_other) return false;
+    TANDEM_RETURN_IF_ERROR(read);
+    TANDEM_ASSIGN_OR_RETURN(expected, sum.Finish());
+  } else if (size != artifact.size_bytes()) {
+    return false;
+  }
+  return Sha256OfFile(path).value_or("") == expected;
 }
 
 absl::Status DownloadArtifact(client::Client& client, const std::string& job, const v1::Artifact& artifact,

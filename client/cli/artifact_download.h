@@ -22,8 +22,11 @@ absl::StatusOr<std::string> ArtifactPath(const std::string& folder, const std::s
 // "model-120.safetensors". Such artifacts are not in the job's record.
 bool IsCheckpointModel(absl::string_view artifact);
 
-// Returns whether the file exists with the artifact's size and SHA-256.
-bool IsDownloaded(const std::string& path, const v1::Artifact& artifact);
+// Returns whether the file exists with the artifact's content. If the job's record has no SHA-256 of the
+// artifact, compares the file with the daemon's file, which is read whole if the sizes are equal.
+absl::StatusOr<bool> IsDownloaded(client::Client& client, const std::string& job,
+                                  const v1::Artifact& artifact, const std::string& path,
+                                  client::StreamObserver& observer);
 
 // Writes an artifact of a job to `path`: to a file beside it first ("PATH.tmp"), which takes its place when
 // size and SHA-256 are right and all is on the disk. Goes on where the stream broke. `on_bytes` hears of the

@@ -317,6 +317,18 @@ TEST_F(DoctorTest, SaysWhatIsToBeMended) {
   }
 }
 
+TEST_F(DoctorTest, WaitsForDataSetsAsForOtherAnswers) {
+  daemon_.list_datasets = [](v1::ListDatasetsResponse*) -> grpc::Status {
+    absl::SleepFor(absl::Seconds(3));
+    return grpc::Status::OK;
+  };
+  EXPECT_EQ(Run({"doctor", "--timeout", "1"}), 1);
+  EXPECT_THAT(terminal_.out(), HasSubstr("problem  data sets: the daemon at "));
+  EXPECT_THAT(terminal_.out(), HasSubstr(" did not answer in time"));
+  // The completion waits for names.
+  EXPECT_EQ(Run({"__datasets", "--timeout", "1"}), 4);
+}
+
 TEST_F(DoctorTest, Json) {
   lead_ = absl::Hours(1);
   EXPECT_EQ(Run({"doctor", "--json"}), 1);

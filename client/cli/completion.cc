@@ -192,11 +192,14 @@ std::string BashCompletion(const CLI::App& app) {
 
 std::string ZshCompletion(const CLI::App& app) {
   return absl::StrCat(
+      "#compdef tandem\n"
       "# Completion of tandem for zsh: source <(tandem completion zsh)\n"
       "autoload -Uz compinit bashcompinit\n"
       "(( $+functions[compdef] )) || compinit\n"
       "bashcompinit\n",
-      BashCompletion(app));
+      BashCompletion(app),
+      "# A file _tandem of $fpath is run for the first completion.\n"
+      "if [[ $funcstack[1] == _tandem ]]; then _bash_complete -o filenames -F _tandem; fi\n");
 }
 
 std::string FishCompletion(const CLI::App& app) {

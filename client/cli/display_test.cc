@@ -1,5 +1,7 @@
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -407,6 +409,32 @@ TEST(PlotDisplayTest, AFileGetsPlainLinesAndOnePlotAtTheEnd) {
   EXPECT_EQ(terminal.out().find('\x1b'), std::string::npos);
   EXPECT_LT(terminal.out().find("epoch 1/3"), terminal.out().find("● validation"));
   EXPECT_LT(terminal.out().find("● validation"), terminal.out().find("succeeded"));
+}
+
+TEST(PlotDisplayTest, StepsBecomeEpochsByTheEndsOfEpochs) {
+  // Both jobs have epochs of 100 steps, and train 250 steps. The first plans 3 epochs with 250 steps.
+  std::vector<std::vector<std::string>> plots;
+  for (const int64_t planned : {250, 300}) {
+    FakeTerminal terminal;
+    terminal.interactive = true;
+    terminal.width = 110;
+    terminal.height = 18;
+    Story story(terminal);
+    const auto display = MakePlotDisplay(terminal, "lenet-1");
+    for (int64_t step = 10; step <= 250; step += 10) {
+      terminal.now += absl::Seconds(1);
+      v1::JobEvent event = story.Progress(step);
+      event.mutable_progress()->set_steps(planned);
+      event.mutable_progress()->mutable_training()->set_loss(static_cast<double>(step));
+      display->OnEvent(event);
+      if (step % 100 == 0) display->OnEvent(story.Epoch(step / 100, 0.8));
+    }
+    plots.push_back(terminal.Screen());
+    // The line of progress.
+    plots.back().pop_back();
+  }
+  EXPECT_GT(plots[0].size(), 10);
+  EXPECT_EQ(plots[0], plots[1]);
 }
 
 TEST(ProgressLineTest, NeverWiderThanAsked) {

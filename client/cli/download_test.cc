@@ -68,6 +68,17 @@ TEST_F(DownloadTest, AsksForTheModelOfACheckpoint) {
   EXPECT_EQ(Read(folder_ + "/model-12.safetensors"), content_);
   EXPECT_EQ(terminal_.out(), folder_ + "/model-12.safetensors  12 B\n");
   EXPECT_EQ(calls_, 2);
+  // A repeated download compares the contents.
+  EXPECT_EQ(RunAnew({"download", "lenet-1", "model-12.safetensors", "--to", folder_}), 0) << terminal_.err();
+  EXPECT_EQ(terminal_.out(), folder_ + "/model-12.safetensors  12 B  already there\n");
+  for (const char* const other : {"hello tandxm", "hello", "hello tandem and more"}) {
+    Write("model-12.safetensors", other);
+    EXPECT_EQ(RunAnew({"download", "lenet-1", "model-12.safetensors", "--to", folder_}), 2) << other;
+    EXPECT_THAT(terminal_.err(), HasSubstr("another file is there"));
+    EXPECT_EQ(Read(folder_ + "/model-12.safetensors"), other);
+  }
+  EXPECT_EQ(RunAnew({"download", "lenet-1", "model-12.safetensors", "--to", folder_, "--force"}), 0);
+  EXPECT_EQ(Read(folder_ + "/model-12.safetensors"), content_);
   EXPECT_EQ(RunAnew({"download", "lenet-1", "model-x.safetensors", "--to", folder_}), 2);
   EXPECT_THAT(terminal_.err(), HasSubstr("has no file `model-x.safetensors`"));
   daemon_.get_job = [](const v1::GetJobRequest&, v1::Job* job) {

@@ -84,6 +84,10 @@ TEST_F(HelpTest, CompletionIsValidShellAndKnowsCommands) {
     FakeTerminal terminal;
     EXPECT_EQ(RunCommand({"completion", shell}, terminal), 0);
     EXPECT_THAT(terminal.out(), HasSubstr("submit"));
+    // zsh looks for this in the first line of each file of $fpath.
+    if (absl::string_view(shell) == "zsh") {
+      EXPECT_THAT(terminal.out(), StartsWith("#compdef tandem\n"));
+    }
   }
   FakeTerminal ids = terminal_;
   EXPECT_EQ(RunCommand({"__jobs"}, ids), 0);

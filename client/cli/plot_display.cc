@@ -25,21 +25,26 @@ constexpr absl::Duration kNoteTime = absl::Seconds(5);
 constexpr char kTrainingColor[] = "36";
 constexpr char kValidationColor[] = "33";
 
-// The curves of a job's events, over epochs.
+// The curves of a job's events.
 class Curves {
  public:
   void Add(const v1::JobEvent& event) {
     if (event.has_progress()) {
       const v1::Progress& progress = event.progress();
       epochs_ = std::max(epochs_, progress.epochs());
-      if (progress.steps() <= 0) return;
-      const double x = static_cast<double>(progress.step()) * progress.epochs() / progress.steps();
-      AddTo(training_, x, progress.training());
+      // The last of the planned epochs may be cut short: the ends of epochs tell more.
+      if (steps_per_epoch_ == 0 && progress.epochs() > 0) {
+        planned_steps_per_epoch_ = static_cast<double>(progress.steps()) / progress.epochs();
+      }
+      AddTo(training_, static_cast<double>(progress.step()), progress.training());
     }
     if (event.has_epoch()) {
       const v1::EpochSummary& epoch = event.epoch();
       epochs_ = std::max(epochs_, epoch.epochs());
-      const double x = static_cast<double>(epoch.epoch());
+      const auto x = static_cast<double>(epoch.epoch());
+      // An epoch that is cut short has a smaller quotient.
+      if (epoch.epoch() > 0)
+        steps_per_epoch_ = std::max(steps_per_epoch_, static_cast<double>(epoch.step()) / x);
       AddTo(epoch_training_, x, epoch.training());
       if (epoch.has_validation()) AddTo(validation_, x, epoch.validation());
     }
@@ -81,14 +86,23 @@ class Curves {
   Plot MakePlot(const std::string& title, std::vector<Plot::Point> Curve::*values) const {
     Plot plot(title);
     // Reports are denser than epochs, but a job may send none.
-    const Curve& training = training_.loss.size() > 1 ? training_ : epoch_training_;
-    plot.Add({"training", kTrainingColor, false, training.*values});
+    std::vector<Plot::Point> training = epoch_training_.*values;
+    const double steps_per_epoch = steps_per_epoch_ > 0 ? steps_per_epoch_ : planned_steps_per_epoch_;
+    if (training_.loss.size() > 1 && steps_per_epoch > 0) {
+      training = training_.*values;
+      for (Plot::Point& point : training) point.x /= steps_per_epoch;
+    }
+    plot.Add({"training", kTrainingColor, false, std::move(training)});
     plot.Add({"validation", kValidationColor, true, validation_.*values});
     plot.SetXRange(0, std::max<double>(1, epochs_));
     return plot;
   }
 
-  Curve training_, epoch_training_, validation_;
+  Curve training_;  // Over steps.
+  Curve epoch_training_, validation_;
+  // The largest step / epoch of the epochs' ends. 0 before the first.
+  double steps_per_epoch_ = 0;
+  double planned_steps_per_epoch_ = 0;
   std::string metric_;
   int64_t epochs_ = 0;
 };

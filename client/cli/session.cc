@@ -227,8 +227,9 @@ std::string Session::Explain(const absl::Status& status) {
       absl::StrAppend(&text, ConnectionAdvice(status.message(), address, options, terminal_), "\n");
       break;
     case absl::StatusCode::kDeadlineExceeded:
-      text = absl::StrCat("the daemon at ", address, " did not answer within ",
-                          absl::FormatDuration(options.timeout), "; --timeout allows more\n");
+      // Other messages are the daemon's own answers.
+      if (status.message() != "Deadline Exceeded") return absl::StrCat(status.message(), "\n");
+      text = absl::StrCat("the daemon at ", address, " did not answer in time; --timeout allows more\n");
       break;
     case absl::StatusCode::kUnauthenticated:
       if (token_problem_.empty()) {

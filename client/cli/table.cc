@@ -1,12 +1,21 @@
 #include "client/cli/table.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "client/cli/format.h"
 
 namespace tandem::cli {
+
+void Table::AddRow(std::vector<std::string> cells) {
+  for (std::string& cell : cells) {
+    std::replace_if(
+        cell.begin(), cell.end(), [](char c) { return c == '\n' || c == '\r' || c == '\t'; }, ' ');
+  }
+  rows_.push_back(std::move(cells));
+}
 
 std::string Table::Render(const Style& style) const {
   std::vector<int> widths;

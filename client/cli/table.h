@@ -19,8 +19,9 @@ class Table {
 
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
 
-  // Adds a row with a cell for each column.
-  void AddRow(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+  // Adds a row with a cell for each column. Spaces take the places of newlines and tabs, because a row is a
+  // line.
+  void AddRow(std::vector<std::string> cells);
   bool empty() const { return rows_.empty(); }
 
   // Returns all lines, the headings first. Each line ends with a newline, without spaces before it.

@@ -6,6 +6,7 @@
 
 #include "absl/time/clock.h"
 #include "client/cli/app_fixture.h"
+#include "client/lib/tensorboard_file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -78,6 +79,54 @@ TEST_F(TensorBoardCommandTest, CopiesEveryJobOnce) {
   const std::string longer = Read(FileOf("mlp-1a"));
   EXPECT_GT(longer.size(), copy.size());
   EXPECT_EQ(longer.substr(0, copy.size()), copy);
+}
+
+TEST_F(TensorBoardCommandTest, TheFileOfARunningJobStaysOpenUntilItEnds) {
+  int rounds = 0;
+  std::vector<absl::Status> opened;
+  std::string first;
+  daemon_.get_job = [&](const v1::GetJobRequest&, v1::Job* job) -> grpc::Status {
+    v1::Job& stored = jobs_["jobs/mlp-1a"];
+    // The first question looks for the job.
+    if (++rounds > 1) {
+      opened.push_back(client::TensorBoardFile::Open(FileOf("mlp-1a"), stored, "").status());
+      first = Read(FileOf("mlp-1a"));
+      stored.set_state(v1::JOB_STATE_SUCCEEDED);
+      stored.mutable_end_time()->set_seconds(1'000'000);
+      stored.set_last_sequence(5);
+    }
+    *job = stored;
+    return grpc::Status::OK;
+  };
+  EXPECT_EQ(Run({"tensorboard", folder_ + "/tb", "mlp-1a"}), 0) << terminal_.err();
+  // Another process would get this error.
+  ASSERT_EQ(opened.size(), 1);
+  EXPECT_TRUE(absl::IsAborted(opened[0])) << opened[0];
+  const std::string whole = Read(FileOf("mlp-1a"));
+  EXPECT_GT(whole.size(), first.size());
+  EXPECT_EQ(whole.substr(0, first.size()), first);
+  EXPECT_TRUE(client::TensorBoardFile::Open(FileOf("mlp-1a"), jobs_["jobs/mlp-1a"], "").ok());
+}
+
+TEST_F(TensorBoardCommandTest, ARemovedFileIsWrittenAgain) {
+  int rounds = 0;
+  std::string before;
+  daemon_.get_job = [&](const v1::GetJobRequest&, v1::Job* job) -> grpc::Status {
+    v1::Job& stored = jobs_["jobs/mlp-1a"];
+    if (++rounds > 1) {
+      before = Read(FileOf("mlp-1a"));
+      std::filesystem::remove(FileOf("mlp-1a"));
+      stored.set_state(v1::JOB_STATE_SUCCEEDED);
+      stored.mutable_end_time()->set_seconds(1'000'000);
+      stored.set_last_sequence(5);
+    }
+    *job = stored;
+    return grpc::Status::OK;
+  };
+  EXPECT_EQ(Run({"tensorboard", folder_ + "/tb", "mlp-1a"}), 0) << terminal_.err();
+  const std::string whole = Read(FileOf("mlp-1a"));
+  EXPECT_GT(before.size(), 0);
+  EXPECT_GT(whole.size(), before.size());
 }
 
 TEST_F(TensorBoardCommandTest, NamedJobsAreCopiedUntilTheyEnd) {

@@ -78,5 +78,11 @@ TEST(TableTest, ColumnsAreAsWideAsTheirCells) {
   EXPECT_EQ(table.Render(Style(false)), "JOB    N  X\na     10  x\nlong   5\n");
 }
 
+TEST(TableTest, ARowIsALine) {
+  Table table({{"DEVICE"}, {"REASON"}, {"N"}});
+  table.AddRow({"gpu:0", "a\nb\tc\r\n", "1"});
+  EXPECT_EQ(table.Render(Style(false)), "DEVICE  REASON   N\ngpu:0   a b c    1\n");
+}
+
 }  // namespace
 }  // namespace tandem::cli

@@ -79,7 +79,8 @@ void JobList::Put(const v1::Job& job) {
   Row& row = place->second;
   // A restored backup may bring a job back.
   if (is_new) std::erase_if(deleted_, [&](const auto& gone) { return gone.second == job.name(); });
-  if (job.has_progress() && job.progress().step() > row.step) {
+  // An attempt may begin at an earlier step.
+  if (job.has_progress() && job.progress().step() != row.step) {
     row.step = job.progress().step();
     row.losses.push_back(job.progress().training().loss());
     if (row.losses.size() > kSparkLosses) row.losses.pop_front();

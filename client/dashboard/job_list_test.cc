@@ -8,6 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
@@ -54,12 +56,13 @@ class JobListTest : public testing::Test {
     };
   }
 
-  void Put(const std::string& name, v1::JobState state, int64_t step = 0) {
+  void Put(const std::string& name, v1::JobState state, int64_t step = 0, double loss = 0) {
     absl::MutexLock lock(&mutex_);
     v1::Job& job = jobs_[name];
     job.set_name(name);
     job.set_state(state);
     if (step > 0) job.mutable_progress()->set_step(step);
+    if (step > 0) job.mutable_progress()->mutable_training()->set_loss(loss);
     changed_.insert(name);
   }
 
@@ -113,6 +116,22 @@ TEST_F(JobListTest, AViewThatComesLaterHasAll) {
   ASSERT_EQ(changes.rows.size(), 1);
   // And nothing again.
   EXPECT_EQ(second.Await(changes.version, absl::Milliseconds(50)).rows.size(), 0);
+}
+
+TEST_F(JobListTest, TheLossesOfAnAttemptFromAnEarlierStepAreShown) {
+  JobList::View view(&list_);
+  // Step and loss of each report. The second attempt begins at step 10.
+  for (const auto& [step, loss] : std::vector<std::pair<int64_t, double>>{{20, 2}, {30, 1}, {15, 3}}) {
+    Put("jobs/a", v1::JOB_STATE_RUNNING, step, loss);
+    json newest;
+    for (int i = 0; i < 100 && (newest.empty() || newest.back() != loss); ++i) {
+      const JobList::Changes changes = view.Await(version_, absl::Milliseconds(100));
+      version_ = changes.version;
+      for (const std::string& row : changes.rows) newest = json::parse(row)["spark"];
+    }
+    ASSERT_FALSE(newest.empty());
+    EXPECT_EQ(newest.back(), loss) << "step " << step;
+  }
 }
 
 TEST_F(JobListTest, IsFollowedAgainByALaterView) {

@@ -44,7 +44,8 @@ json JobRow(const v1::Job& job, const std::deque<double>& losses, double now) {
 
   const v1::Progress& progress = job.progress();
   const v1::EpochSummary& epoch = job.last_epoch();
-  const bool epoch_is_newer = epoch.step() >= progress.step();
+  // A report of the same step comes before each epoch. An attempt may begin at a step before the last epoch.
+  const bool epoch_is_newer = !job.has_progress() || epoch.step() == progress.step();
   if (job.has_progress() || job.has_last_epoch()) {
     row["epoch"] = epoch_is_newer ? epoch.epoch() : progress.epoch();
     row["epochs"] = epoch_is_newer ? epoch.epochs() : progress.epochs();

@@ -47,7 +47,7 @@ TEST(JobRowTest, HasWhatIsKnown) {
 
 TEST(JobRowTest, TheValidationOfAnEpochCounts) {
   const json row = JobRow(Job(R"(state: JOB_STATE_SUCCEEDED end_time { seconds: 9 }
-                                 progress { epoch: 1 epochs: 2 step: 5 steps: 20 training { loss: 9 } }
+                                 progress { epoch: 2 epochs: 2 step: 20 steps: 20 training { loss: 9 } }
                                  last_epoch { epoch: 2 epochs: 2 step: 20 training { loss: 2 }
                                               validation { loss: 3 metrics { key: "top_5" value: 1 } } })"),
                           {}, 10);
@@ -56,6 +56,16 @@ TEST(JobRowTest, TheValidationOfAnEpochCounts) {
   EXPECT_EQ(row["epoch"], 2);
   EXPECT_EQ(row["step"], 20);
   EXPECT_FALSE(row.contains("seconds_left"));
+}
+
+TEST(JobRowTest, AnAttemptThatBeganAtAnEarlierStepShowsItsOwnStep) {
+  const json row = JobRow(Job(R"(state: JOB_STATE_RUNNING
+                                 progress { epoch: 2 epochs: 4 step: 15 steps: 40 images_per_second: 7 }
+                                 last_epoch { epoch: 3 epochs: 4 step: 30 images_per_second: 9 })"),
+                          {}, 10);
+  EXPECT_EQ(row["epoch"], 2);
+  EXPECT_EQ(row["step"], 15);
+  EXPECT_EQ(row["rate"], 7);
 }
 
 TEST(JobRowTest, AnEndedJobShowsItsLastValidation) {

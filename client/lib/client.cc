@@ -16,7 +16,7 @@ namespace tandem::client {
 namespace {
 
 constexpr absl::Duration kShutdownTimeout = absl::Minutes(10);
-// For calls that read a whole data set.
+// For calls for which the daemon may read a whole data set.
 constexpr absl::Duration kReadingTimeout = absl::Minutes(10);
 // Timeout of GetJobHistory, which reads a whole log.
 constexpr absl::Duration kHistoryTimeout = absl::Minutes(1);
@@ -166,7 +166,7 @@ absl::StatusOr<v1::Job> Client::CreateJob(const v1::JobSpec& spec, absl::string_
   *request.mutable_spec() = spec;
   request.set_request_id(std::string(request_id));
   request.set_validate_only(validate_only);
-  return LongCall(*jobs_, &v1::JobService::Stub::CreateJob, request, timeout_);
+  return LongCall(*jobs_, &v1::JobService::Stub::CreateJob, request, std::max(timeout_, kReadingTimeout));
 }
 
 absl::StatusOr<v1::Job> Client::GetJob(absl::string_view name, absl::Duration at_most) {
@@ -220,11 +220,11 @@ absl::StatusOr<v1::Job> Client::PauseJob(absl::string_view name) {
 absl::StatusOr<v1::Job> Client::ResumeJob(absl::string_view name, bool accept_changed_data) {
   auto request = Named<v1::ResumeJobRequest>(name);
   request.set_accept_changed_data(accept_changed_data);
-  return LongCall(*jobs_, &v1::JobService::Stub::ResumeJob, request, timeout_);
+  return LongCall(*jobs_, &v1::JobService::Stub::ResumeJob, request, std::max(timeout_, kReadingTimeout));
 }
 
 absl::StatusOr<v1::Job> Client::ForkJob(const v1::ForkJobRequest& request) {
-  return LongCall(*jobs_, &v1::JobService::Stub::ForkJob, request, timeout_);
+  return LongCall(*jobs_, &v1::JobService::Stub::ForkJob, request, std::max(timeout_, kReadingTimeout));
 }
 
 absl::StatusOr<std::vector<v1::Checkpoint>> Client::ListCheckpoints(absl::string_view name) {
@@ -244,7 +244,8 @@ absl::StatusOr<v1::Sweep> Client::CreateSweep(const v1::Sweep& sweep, absl::stri
   *request.mutable_sweep() = sweep;
   request.set_request_id(std::string(request_id));
   request.set_validate_only(validate_only);
-  return LongCall(*sweeps_, &v1::SweepService::Stub::CreateSweep, request, kReadingTimeout);
+  return LongCall(*sweeps_, &v1::SweepService::Stub::CreateSweep, request,
+                  std::max(timeout_, kReadingTimeout));
 }
 
 absl::StatusOr<v1::Sweep> Client::GetSweep(absl::string_view name) {
@@ -383,9 +384,9 @@ absl::StatusOr<std::vector<v1::Backup>> Client::ListBackups() {
                              timeout_, [](auto& page) { return page.mutable_backups(); });
 }
 
-absl::StatusOr<std::vector<v1::Dataset>> Client::ListDatasets() {
+absl::StatusOr<std::vector<v1::Dataset>> Client::ListDatasets(absl::Duration at_most) {
   return ListAll<v1::Dataset>(*daemon_, &v1::DaemonService::Stub::ListDatasets, v1::ListDatasetsRequest(),
-                              std::max(timeout_, kReadingTimeout),
+                              std::min(std::max(timeout_, kReadingTimeout), at_most),
                               [](auto& page) { return page.mutable_datasets(); });
 }
 
@@ -448,7 +449,8 @@ absl::StatusOr<int> Client::Shutdown(bool cancel_jobs) {
 }
 
 absl::StatusOr<v1::ModelDescription> Client::DescribeModel(const v1::DescribeModelRequest& request) {
-  return LongCall(*models_, &v1::ModelService::Stub::DescribeModel, request, timeout_);
+  return LongCall(*models_, &v1::ModelService::Stub::DescribeModel, request,
+                  std::max(timeout_, kReadingTimeout));
 }
 
 }  // namespace tandem::client

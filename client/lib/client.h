@@ -124,7 +124,8 @@ class Client {
   // The daemon reads its database twice, so the call may take minutes.
   absl::StatusOr<v1::Backup> CreateBackup();
   absl::StatusOr<std::vector<v1::Backup>> ListBackups();
-  absl::StatusOr<std::vector<v1::Dataset>> ListDatasets();
+  // The daemon may check files, so the call may take minutes. Waits at most `at_most`.
+  absl::StatusOr<std::vector<v1::Dataset>> ListDatasets(absl::Duration at_most = absl::InfiniteDuration());
   // The daemon reads the whole data set, so the call may take minutes.
   absl::StatusOr<v1::Dataset> GetDataset(absl::string_view name);
   // Registers a data set. The daemon checks its files, so the call may take minutes.

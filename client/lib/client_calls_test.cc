@@ -201,6 +201,33 @@ TEST(FetchTest, ACallIsRepeatedUntilItsDataIsThere) {
   EXPECT_EQ(calls, 1);
 }
 
+TEST(TimeoutTest, ADaemonThatReadsDataHasMoreTime) {
+  // Each answer comes after the client's timeout.
+  const auto late = [](const auto&, auto*) -> grpc::Status {
+    absl::SleepFor(absl::Milliseconds(400));
+    return grpc::Status::OK;
+  };
+  FakeDaemon daemon;
+  daemon.create_job = late;
+  daemon.resume_job = late;
+  daemon.fork_job = late;
+  daemon.create_sweep = late;
+  daemon.describe_model = late;
+  daemon.get_dataset = late;
+  daemon.get_job = late;
+  ConnectionOptions options;
+  options.address = daemon.address();
+  options.timeout = absl::Milliseconds(200);
+  const std::unique_ptr<Client> client = *Client::Create(options);
+  EXPECT_TRUE(absl::IsDeadlineExceeded(client->GetJob("jobs/a").status()));
+  EXPECT_TRUE(client->CreateJob({}, "", /*validate_only=*/false).ok());
+  EXPECT_TRUE(client->ResumeJob("jobs/a").ok());
+  EXPECT_TRUE(client->ForkJob({}).ok());
+  EXPECT_TRUE(client->CreateSweep({}, "", /*validate_only=*/false).ok());
+  EXPECT_TRUE(client->DescribeModel({}).ok());
+  EXPECT_TRUE(client->GetDataset("datasets/a").ok());
+}
+
 TEST(ReadTest, AGapIsDataLoss) {
   FakeDaemon daemon;
   daemon.read_artifact = [](const v1::ReadArtifactRequest& request,

@@ -37,7 +37,7 @@ struct ConnectionOptions {
   // Users of this machine that may listen at a local address without TLS. If another user listens, the client
   // does not send the token, and calls end with UNAVAILABLE (see CheckListener). Empty: any user may listen.
   std::vector<uid_t> trusted_listeners;
-  // Deadline of unary calls.
+  // Deadline of unary calls. Calls for which the daemon may read data have at least 10 minutes.
   absl::Duration timeout = absl::Seconds(30);
 };
 

@@ -12,6 +12,14 @@ DPKG_DEB_COMPRESSOR_LEVEL=1 logged "$scratch/package.log" ../../deploy/package -
   die "no package was made"
 deb=$(echo "$scratch"/deb/*.deb)
 logged "$scratch/lintian.log" lintian --allow-root --fail-on error "$deb" || die "lintian finds errors"
+# zsh completes commands and options from the package's file.
+if command -v zsh >/dev/null; then
+  dpkg-deb -x "$deb" "$scratch/files"
+  timeout 60 zsh -f package/complete.zsh "$scratch/files/usr/share/zsh/vendor-completions" "${tandem%/*}" >"$scratch/zsh.log" 2>&1 ||
+    die "zsh completes nothing: $(cat "$scratch/zsh.log")"
+else
+  echo "SKIPPED: completion of zsh: it is not installed"
+fi
 # A machine on which setup.sh found no npm.
 HOME=$scratch DPKG_DEB_COMPRESSOR_LEVEL=1 logged "$scratch/package.log" ../../deploy/package --programs "$bin" --output "$scratch/no-npm" ||
   die "no package was made without npm's cache"

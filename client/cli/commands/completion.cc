@@ -25,7 +25,7 @@ int ListIds(Session& session) {
 int ListNames(Session& session) {
   const absl::StatusOr<client::Client*> client = session.Connect();
   if (!client.ok()) return ExitCodeOf(client.status());
-  const absl::StatusOr<std::vector<v1::Dataset>> datasets = (*client)->ListDatasets();
+  const absl::StatusOr<std::vector<v1::Dataset>> datasets = (*client)->ListDatasets(session.options.timeout);
   if (!datasets.ok()) return ExitCodeOf(datasets.status());
   for (const v1::Dataset& dataset : *datasets) session.terminal().Out(ShortName(dataset.name()) + "\n");
   return kSucceeded;

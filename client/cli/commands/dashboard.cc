@@ -1,3 +1,5 @@
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -28,6 +30,15 @@ struct Endpoint {
   int port = 0;
 };
 
+// Returns whether the host is any address of the machine, such as "0.0.0.0" or "::".
+bool IsUnspecified(const std::string& host) {
+  in_addr address4;
+  in6_addr address6;
+  if (inet_aton(host.c_str(), &address4) == 1) return address4.s_addr == INADDR_ANY;
+  return host.empty() ||
+         (inet_pton(AF_INET6, host.c_str(), &address6) == 1 && IN6_IS_ADDR_UNSPECIFIED(&address6));
+}
+
 absl::StatusOr<Endpoint> ParseListen(const std::string& text) {
   const size_t colon = text.rfind(':');
   Endpoint endpoint;
@@ -40,6 +51,12 @@ absl::StatusOr<Endpoint> ParseListen(const std::string& text) {
   if (absl::StartsWith(endpoint.host, "[") && absl::EndsWith(endpoint.host, "]"))
     endpoint.host = endpoint.host.substr(1, endpoint.host.size() - 2);
   if (endpoint.host == "localhost") endpoint.host = "127.0.0.1";
+  if (IsUnspecified(endpoint.host)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("cannot serve on \"", text,
+                     "\": the page answers only requests for its own address, and this is none; give an "
+                     "address of this machine, or listen on 127.0.0.1 and use an SSH tunnel"));
+  }
   return endpoint;
 }
 

@@ -60,7 +60,7 @@ Findings Examine(Session& session) {
   } else {
     AddError(session, "queue", queue.status(), &findings);
   }
-  if (const auto datasets = (*client)->ListDatasets(); datasets.ok()) {
+  if (const auto datasets = (*client)->ListDatasets(session.options.timeout); datasets.ok()) {
     Append(CheckDatasets(*datasets), &findings);
   } else {
     AddError(session, "data sets", datasets.status(), &findings);

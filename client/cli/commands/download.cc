@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <filesystem>
+#include <memory>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -93,7 +94,8 @@ int RunDownload(Session& session, const DownloadOptions& options) {
   const absl::StatusOr<v1::Job> job = FindJob(**client, options.job);
   if (!job.ok()) return session.Fail(job.status());
   if (!options.tensorboard.empty()) {
-    const absl::StatusOr<std::string> path = MirrorJob(session, **client, *job, options.tensorboard);
+    std::unique_ptr<client::TensorBoardFile> file;
+    const absl::StatusOr<std::string> path = MirrorJob(session, **client, *job, options.tensorboard, file);
     if (absl::IsCancelled(path.status()) && session.terminal().Interrupted()) return kDetached;
     if (!path.ok()) return session.Fail(path.status());
     session.terminal().Out(absl::StrCat(*path, "\n"));
@@ -111,7 +113,14 @@ int RunDownload(Session& session, const DownloadOptions& options) {
   for (const v1::Artifact& artifact : *artifacts) {
     const absl::StatusOr<std::string> path = ArtifactPath(*folder, artifact.name());
     if (!path.ok()) return session.Fail(path.status());
-    targets.push_back({*path, IsDownloaded(*path, artifact)});
+    StreamNotes observer(session.terminal());
+    // With --force, a file without a checksum is replaced unread.
+    const absl::StatusOr<bool> there = options.force && artifact.sha256().empty()
+                                           ? false
+                                           : IsDownloaded(**client, job->name(), artifact, *path, observer);
+    if (absl::IsCancelled(there.status()) && session.terminal().Interrupted()) return kDetached;
+    if (!there.ok()) return session.Fail(there.status());
+    targets.push_back({*path, *there});
     // The path may be the submitted job file. If this user cannot see the path, writing fails too, with a
     // clear error.
     std::error_code unseen;
@@ -125,7 +134,10 @@ int RunDownload(Session& session, const DownloadOptions& options) {
     v1::Artifact& artifact = (*artifacts)[i];
     const auto& [path, there] = targets[i];
     int64_t size = artifact.size_bytes();
-    if (!there) {
+    if (there) {
+      std::error_code unseen;
+      size = static_cast<int64_t>(std::filesystem::file_size(path, unseen));
+    } else {
       DownloadLine line(session, artifact);
       StreamNotes observer(session.terminal());
       const absl::Status status =

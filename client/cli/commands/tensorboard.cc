@@ -1,4 +1,5 @@
 #include <map>
+#include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -37,6 +38,8 @@ int RunTensorBoard(Session& session, const TensorBoardOptions& options) {
   session.terminal().CatchInterrupt();
   // The newest event of each job that is in the job's file.
   std::map<std::string, int64_t> mirrored;
+  // The files of running jobs. Other jobs may be thousands, more than may be open.
+  std::map<std::string, std::unique_ptr<client::TensorBoardFile>> files;
   // The jobs whose files cannot be written.
   std::map<std::string, bool> failed;
   int exit_code = kSucceeded;
@@ -63,7 +66,9 @@ int RunTensorBoard(Session& session, const TensorBoardOptions& options) {
       ended = ended && job.has_end_time();
       const auto known = mirrored.find(job.name());
       if (known != mirrored.end() && known->second >= job.last_sequence()) continue;
-      const absl::StatusOr<std::string> path = MirrorJob(session, **client, job, options.folder);
+      std::unique_ptr<client::TensorBoardFile>& file = files[job.name()];
+      const absl::StatusOr<std::string> path = MirrorJob(session, **client, job, options.folder, file);
+      if (!path.ok() || job.state() != v1::JOB_STATE_RUNNING) files.erase(job.name());
       if (session.terminal().Interrupted()) return kSucceeded;
       // A user may delete a job between the list and the copy.
       if (absl::IsNotFound(path.status()) && options.jobs.empty()) continue;

@@ -32,6 +32,7 @@ export class History {
     this.artifacts = [];
     this.sequence = 0;
     this.version = 0;
+    // Converts steps to epochs: the largest step / epoch of the epochs' ends. Before the first, that of the plan.
     this.stepsPerEpoch = 0;
     this.newestReport = null;
     this.terminal = false;
@@ -88,7 +89,8 @@ export class History {
       steps: Number(report.steps ?? 0),
       epochs: Number(report.epochs ?? 0),
     };
-    if (this.newestReport.steps > 0 && this.newestReport.epochs > 0)
+    // The last of the planned epochs may be cut short: the ends of epochs tell more.
+    if (this.epochs.length === 0 && this.newestReport.steps > 0 && this.newestReport.epochs > 0)
       this.stepsPerEpoch = this.newestReport.steps / this.newestReport.epochs;
   }
 
@@ -110,9 +112,11 @@ export class History {
     } else if (event.epoch) {
       const epoch = event.epoch;
       const end = Number(epoch.step ?? 0);
-      if (Number(epoch.epoch) > 0) this.stepsPerEpoch = end / Number(epoch.epoch);
       // An attempt that begins before an epoch's end trains it again; the later result counts.
-      this.epochs = this.epochs.filter((one) => Number(one.epoch) < Number(epoch.epoch));
+      while (this.epochs.length && Number(this.epochs.at(-1).epoch) >= Number(epoch.epoch)) this.epochs.pop();
+      // A last epoch that is cut short has the smallest quotient.
+      if (Number(epoch.epoch) > 0)
+        this.stepsPerEpoch = Math.max(this.epochs.length ? this.stepsPerEpoch : 0, end / Number(epoch.epoch));
       this.epochs.push({...epoch, attempt: event.attempt ?? 0, at});
       this.#addAll("epoch", end, at, epoch.training);
       this.#addAll("validation", end, at, epoch.validation);

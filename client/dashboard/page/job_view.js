@@ -402,6 +402,8 @@ export function showJob({root, id: jobId, query, setQuery, say, user, onEnd, sig
 
   let isAsked = false,
     isGone = false,
+    // Whether the banner has an error of readJob.
+    isTroubled = false,
     earliest = 0;
   function draw() {
     const begin = performance.now();
@@ -424,6 +426,8 @@ export function showJob({root, id: jobId, query, setQuery, say, user, onEnd, sig
   async function readJob() {
     try {
       job = await call("GetJob", {name}, signal);
+      if (isTroubled) say("");
+      isTroubled = false;
       goOn();
       drawSoon();
     } catch (error) {
@@ -435,6 +439,7 @@ export function showJob({root, id: jobId, query, setQuery, say, user, onEnd, sig
           h("a", {href: "#/jobs"}, "All jobs"),
         );
       } else if (error.name !== "AbortError") {
+        isTroubled = true;
         say(error.message);
       }
     }

@@ -1,5 +1,5 @@
 """The client for asyncio: the same names but Job.plot, to be awaited. Calls run on threads of the loop's executor. Each running
-stream has a thread of its own.
+stream has a thread of its own. Cancelling a task ends its call.
 
     client = tandem.aio.connect()
     job = await client.submit("job.yaml")
@@ -10,7 +10,7 @@ stream has a thread of its own.
 import asyncio
 import pathlib
 from concurrent import futures
-from typing import Any, AsyncIterator, Awaitable, Dict, Iterable, Iterator, List, Mapping, Optional, TypeVar, Union
+from typing import Any, AsyncIterator, Awaitable, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, TypeVar, Union
 
 import grpc.aio  # type: ignore[import]
 import numpy
@@ -20,6 +20,7 @@ import tandem.job
 import tandem.sweep
 from tandem.calls import AsyncCalls
 from tandem.client import JobLike, SweepLike
+from tandem.connection import CANCELLATION, Cancellation
 from tandem.errors import NotFound
 from tandem.evaluation import Evaluation
 from tandem.events import Epoch, Event
@@ -43,11 +44,11 @@ class Job:
         self.name = job.name
 
     async def get(self) -> job_pb2.Job:
-        return await asyncio.to_thread(self._job.get)
+        return await _run(self._job.get)
 
     @property
     def state(self) -> Awaitable[str]:
-        return asyncio.to_thread(lambda: self._job.state)
+        return _run(lambda: self._job.state)
 
     async def events(self, after: int = 0) -> AsyncIterator[Event]:
         events = self._job.events(after)
@@ -55,7 +56,7 @@ class Job:
             async for event in _each(events):
                 yield event
         finally:
-            # Ends a call that a thread waits for.
+            # Also ends a stream whose last event was taken.
             events.close()
 
     async def follow(self) -> AsyncIterator[Epoch]:
@@ -72,52 +73,51 @@ class Job:
         return await self.get()
 
     async def pause(self) -> None:
-        await asyncio.to_thread(self._job.pause)
+        await _run(self._job.pause)
 
     async def resume(self) -> None:
-        await asyncio.to_thread(self._job.resume)
+        await _run(self._job.resume)
 
     async def cancel(self) -> None:
-        await asyncio.to_thread(self._job.cancel)
+        await _run(self._job.cancel)
 
     async def checkpoints(self) -> List[event_pb2.Checkpoint]:
-        return await asyncio.to_thread(self._job.checkpoints)
+        return await _run(self._job.checkpoints)
 
     async def fork(self, job: Optional[JobLike] = None, set: Optional[Mapping[str, Any]] = None, *, step: Optional[int] = None,
                    request_id: str = "") -> "Job":
-        return Job(await asyncio.to_thread(self._job.fork, job, set, step=step, request_id=request_id))
+        return Job(await _run(self._job.fork, job, set, step=step, request_id=request_id))
 
     async def delete(self) -> None:
-        await asyncio.to_thread(self._job.delete)
+        await _run(self._job.delete)
 
     async def read(self, artifact: str = tandem.job.MODEL) -> bytes:
-        return await asyncio.to_thread(self._job.read, artifact)
+        return await _run(self._job.read, artifact)
 
     async def download(self, to: "Union[str, pathlib.Path]", artifact: str = tandem.job.MODEL) -> pathlib.Path:
-        return await asyncio.to_thread(self._job.download, to, artifact)
+        return await _run(self._job.download, to, artifact)
 
     async def model(self, artifact: str = tandem.job.MODEL) -> "Dict[str, numpy.ndarray[Any, Any]]":
-        return await asyncio.to_thread(self._job.model, artifact)
+        return await _run(self._job.model, artifact)
 
     async def evaluate(self, dataset: Optional[DatasetLike] = None, *, artifact: str = tandem.job.MODEL, split: str = "",
                        metrics: Iterable[str] = (), batch_size: int = 0) -> Evaluation:
-        return await asyncio.to_thread(self._job.evaluate, dataset, artifact=artifact, split=split, metrics=metrics,
-                                       batch_size=batch_size)
+        return await _run(self._job.evaluate, dataset, artifact=artifact, split=split, metrics=metrics, batch_size=batch_size)
 
     async def predict(self, samples: Any, artifact: str = tandem.job.MODEL) -> "numpy.ndarray[Any, Any]":
-        return await asyncio.to_thread(self._job.predict, samples, artifact)
+        return await _run(self._job.predict, samples, artifact)
 
     async def classify(self, samples: Any, top_k: int = 1, artifact: str = tandem.job.MODEL) -> Classes:
-        return await asyncio.to_thread(self._job.classify, samples, top_k, artifact)
+        return await _run(self._job.classify, samples, top_k, artifact)
 
     async def epochs(self) -> List[Epoch]:
-        return await asyncio.to_thread(self._job.epochs)
+        return await _run(self._job.epochs)
 
     async def history(self) -> Any:
-        return await asyncio.to_thread(self._job.history)
+        return await _run(self._job.history)
 
     async def columns(self) -> tandem.job.History:
-        return await asyncio.to_thread(self._job.columns)
+        return await _run(self._job.columns)
 
 
 class Sweep:
@@ -128,20 +128,20 @@ class Sweep:
         self.name = sweep.name
 
     async def get(self) -> sweep_pb2.Sweep:
-        return await asyncio.to_thread(self._sweep.get)
+        return await _run(self._sweep.get)
 
     @property
     def state(self) -> Awaitable[str]:
-        return asyncio.to_thread(lambda: self._sweep.state)
+        return _run(lambda: self._sweep.state)
 
     async def jobs(self) -> List[Job]:
-        return [Job(job) for job in await asyncio.to_thread(self._sweep.jobs)]
+        return [Job(job) for job in await _run(self._sweep.jobs)]
 
     async def results(self) -> "List[SweepResult[Job]]":
-        return [_result(one) for one in await asyncio.to_thread(self._sweep.results)]
+        return [_result(one) for one in await _run(self._sweep.results)]
 
     async def best(self) -> "Optional[SweepResult[Job]]":
-        best = await asyncio.to_thread(self._sweep.best)
+        best = await _run(self._sweep.best)
         return None if best is None else _result(best)
 
     async def wait(self) -> sweep_pb2.Sweep:
@@ -154,10 +154,10 @@ class Sweep:
         return tandem.sweep.ended(await self.get())
 
     async def cancel(self) -> None:
-        await asyncio.to_thread(self._sweep.cancel)
+        await _run(self._sweep.cancel)
 
     async def delete(self) -> None:
-        await asyncio.to_thread(self._sweep.delete)
+        await _run(self._sweep.delete)
 
 
 def _result(one: "SweepResult[tandem.job.Job]") -> "SweepResult[Job]":
@@ -171,17 +171,17 @@ class Datasets:
         self._datasets = datasets
 
     async def add(self, name: str, path: Any, **options: Any) -> dataset_pb2.Dataset:
-        return await asyncio.to_thread(self._datasets.add, name, path, **options)
+        return await _run(self._datasets.add, name, path, **options)
 
     async def list(self) -> AsyncIterator[dataset_pb2.Dataset]:
         async for dataset in _each(self._datasets.list()):
             yield dataset
 
     async def get(self, name: str) -> dataset_pb2.Dataset:
-        return await asyncio.to_thread(self._datasets.get, name)
+        return await _run(self._datasets.get, name)
 
     async def remove(self, name: str) -> None:
-        await asyncio.to_thread(self._datasets.remove, name)
+        await _run(self._datasets.remove, name)
 
 
 class Client:
@@ -211,57 +211,79 @@ class Client:
     async def close(self) -> None:
         if self._channel is not None:
             await self._channel.close()
-        await asyncio.to_thread(self._client.close)
+        await _run(self._client.close)
 
     async def parse(self, job: JobLike, set: Optional[Mapping[str, Any]] = None) -> job_pb2.JobSpec:
-        return await asyncio.to_thread(self._client.parse, job, set)
+        return await _run(self._client.parse, job, set)
 
     async def submit(self, job: JobLike, set: Optional[Mapping[str, Any]] = None, *, request_id: str = "") -> Job:
-        return Job(await asyncio.to_thread(self._client.submit, job, set, request_id=request_id))
+        return Job(await _run(self._client.submit, job, set, request_id=request_id))
 
     async def validate(self, job: JobLike, set: Optional[Mapping[str, Any]] = None) -> job_pb2.JobSpec:
-        return await asyncio.to_thread(self._client.validate, job, set)
+        return await _run(self._client.validate, job, set)
 
     async def job(self, name: str) -> Job:
-        return Job(await asyncio.to_thread(self._client.job, name))
+        return Job(await _run(self._client.job, name))
 
     async def jobs(self) -> AsyncIterator[Job]:
         async for job in _each(self._client.jobs()):
             yield Job(job)
 
     async def parse_sweep(self, sweep: SweepLike, set: Optional[Mapping[str, Any]] = None) -> sweep_pb2.Sweep:
-        return await asyncio.to_thread(self._client.parse_sweep, sweep, set)
+        return await _run(self._client.parse_sweep, sweep, set)
 
     async def submit_sweep(self, sweep: SweepLike, set: Optional[Mapping[str, Any]] = None, *, request_id: str = "") -> Sweep:
-        return Sweep(await asyncio.to_thread(self._client.submit_sweep, sweep, set, request_id=request_id))
+        return Sweep(await _run(self._client.submit_sweep, sweep, set, request_id=request_id))
 
     async def sweep(self, name: str) -> Sweep:
-        return Sweep(await asyncio.to_thread(self._client.sweep, name))
+        return Sweep(await _run(self._client.sweep, name))
 
     async def sweeps(self) -> AsyncIterator[Sweep]:
         async for sweep in _each(self._client.sweeps()):
             yield Sweep(sweep)
 
     async def daemon(self) -> daemon_service_pb2.Daemon:
-        return await asyncio.to_thread(self._client.daemon)
+        return await _run(self._client.daemon)
 
     async def devices(self) -> List[device_pb2.Device]:
-        return await asyncio.to_thread(self._client.devices)
+        return await _run(self._client.devices)
 
     async def partitions(self) -> List[device_pb2.ClusterPartition]:
-        return await asyncio.to_thread(self._client.partitions)
+        return await _run(self._client.partitions)
+
+
+async def _run(function: Callable[..., Item], *arguments: Any, **options: Any) -> Item:
+    """Runs a function on a thread. Cancelling the task ends the function's call of the daemon."""
+    cancellation = Cancellation()
+
+    def work() -> Item:
+        CANCELLATION.set(cancellation)
+        return function(*arguments, **options)
+
+    try:
+        # The thread has its own copy of the context.
+        return await asyncio.to_thread(work)
+    except asyncio.CancelledError:
+        cancellation.cancel()
+        raise
 
 
 async def _each(items: Iterator[Item]) -> AsyncIterator[Item]:
     # A stream may wait for hours. On the loop's executor, a few streams would take all threads, and every other call would wait.
     thread = futures.ThreadPoolExecutor(1, "tandem-stream")
-    loop, end = asyncio.get_running_loop(), object()
+    loop, end, cancellation = asyncio.get_running_loop(), object(), Cancellation()
+
+    def next_item() -> Any:
+        CANCELLATION.set(cancellation)
+        return next(items, end)
+
     try:
         while True:
-            item: Any = await loop.run_in_executor(thread, next, items, end)
+            item = await loop.run_in_executor(thread, next_item)
             if item is end:
                 return
             yield item
     finally:
-        # The thread ends after a call that it waits for.
+        # Ends a call that the thread waits for.
+        cancellation.cancel()
         thread.shutdown(wait=False)

@@ -4,16 +4,16 @@ import hashlib
 import json
 import os
 import pathlib
-import uuid
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Union
 
 import grpc  # type: ignore[import]
+import numpy
 from google.protobuf import json_format
 from google.protobuf.message import Message
 
 from tandem.calls import Calls
-from tandem.connection import Connection, Options, Patience
-from tandem.errors import FieldViolation, InvalidRequest, JobFileError, Unavailable, from_rpc
+from tandem.connection import CancellableChannel, Connection, Options, Patience, check_cancelled
+from tandem.errors import FieldViolation, InvalidRequest, JobFileError, NotFound, TandemError, Unavailable, from_rpc
 from tandem.job import Bar, Job
 from tandem.sweep import Sweep
 from tandem.v1 import (daemon_service_pb2, dataset_pb2, dataset_service_pb2, device_pb2, job_pb2, job_service_pb2, sweep_pb2,
@@ -48,7 +48,7 @@ class Client:
     def __init__(self, options: Optional[Options] = None) -> None:
         self.connection = Connection(options or Options())
         # Every method of the API, as it is.
-        self.calls = Calls(self.connection.channel, self.connection.metadata)
+        self.calls = Calls(CancellableChannel(self.connection.channel), self.connection.metadata)
         self.datasets = Datasets(self)
 
     def __enter__(self) -> "Client":
@@ -104,7 +104,7 @@ class Client:
     def validate(self, job: JobLike, set: Optional[Mapping[str, Any]] = None) -> job_pb2.JobSpec:
         """Checks a job as `submit` does, and returns it as it would be, with its defaults."""
         request = job_service_pb2.CreateJobRequest(spec=self.parse(job, set), validate_only=True)
-        return self.connection.call(self.calls.jobs.create_job, request).spec
+        return self.connection.call(self.calls.jobs.create_job, request, self.connection.reading_timeout).spec
 
     def job(self, name: str) -> Job:
         """The job with this id. NotFound if there is none."""
@@ -162,42 +162,67 @@ class Datasets:
             spec: Optional[Mapping[str, Any]] = None, description: str = "", progress: Optional[bool] = None) -> dataset_pb2.Dataset:
         """Uploads a folder or archive of images, with a subfolder for each class, a CSV file, or shards, and registers it for jobs.
 
-        An upload that broke goes on where it ended, in a later call and in another process, too. `spec` has further fields of the
+        An upload that broke goes on where it ended, in a later call and in another process, too. If the same data set exists,
+        `add` returns it. `spec` has further fields of the
         data set as in a job file: {"csv": {"target_columns": ["price"]}}. With {"webdataset": {}}, `path` and `validation` are
         shards, or folders of shards. With another source, such as {"npy": {...}}, or if webdataset has a `train`, all files of
         the folder `path` are uploaded. The source's paths are then relative to `path`, and InvalidRequest refuses `validation`.
         """
         files, source = _plan(pathlib.Path(path), None if validation is None else pathlib.Path(validation), dict(spec or {}))
         parsed = self._client.parse({"dataset": source}).dataset
-        upload = self._upload(files, Bar(progress))
+        # An earlier call may have got no answer.
+        known = self._find(name)
+        ordered = sorted(files.items(), key=lambda item: item[0].encode())
+        digests = [_digest(local) for _, local in ordered]
+        manifest = hashlib.sha256("".join(f"{digest}  {path}\n" for (path, _), digest in zip(ordered, digests)).encode()).digest()
+        if known is not None:
+            if known.manifest_sha256 != manifest or known.spec != parsed:
+                raise TandemError(f"cannot add {name}: a data set of this name exists; give another name, or remove it with "
+                                  f"datasets.remove({name!r})", "ALREADY_EXISTS")
+            if known.problem:
+                raise InvalidRequest(f"cannot use the data set {name}: {known.problem}; remove it with datasets.remove({name!r}), "
+                                     "and add it again", "FAILED_PRECONDITION")
+            return known
+        upload = self._upload(ordered, digests, manifest, Bar(progress))
         request = dataset_service_pb2.CreateDatasetRequest(
-            dataset_id=name, dataset=dataset_pb2.Dataset(spec=parsed, description=description), upload=upload.name,
-            request_id=uuid.uuid4().hex)
-        return self._client.connection.call(self._client.calls.datasets.create_dataset, request)
+            dataset_id=name, dataset=dataset_pb2.Dataset(spec=parsed, description=description), upload=upload.name)
+        # The same call again is the same request.
+        request.request_id = f"python-{hashlib.sha256(request.SerializeToString(deterministic=True)).hexdigest()}"
+        return self._client.connection.call(self._client.calls.datasets.create_dataset, request,
+                                            self._client.connection.reading_timeout)
 
     def list(self) -> Iterator[dataset_pb2.Dataset]:
         """All data sets, by their names."""
         for page in self._client.connection.pages(self._client.calls.daemon.list_datasets,
-                                                  daemon_service_pb2.ListDatasetsRequest()):
+                                                  daemon_service_pb2.ListDatasetsRequest(),
+                                                  self._client.connection.reading_timeout):
             yield from page.datasets
 
     def get(self, name: str) -> dataset_pb2.Dataset:
         """The data set with this name. NotFound if there is none."""
         return self._client.connection.call(self._client.calls.daemon.get_dataset,
-                                            daemon_service_pb2.GetDatasetRequest(name=f"datasets/{name}"))
+                                            daemon_service_pb2.GetDatasetRequest(name=f"datasets/{name}"),
+                                            self._client.connection.reading_timeout)
 
     def remove(self, name: str) -> None:
         """Forgets a data set, and removes what was uploaded for it."""
         self._client.connection.call(self._client.calls.datasets.delete_dataset,
                                      dataset_service_pb2.DeleteDatasetRequest(name=f"datasets/{name}"))
 
-    def _upload(self, files: Dict[str, pathlib.Path], bar: Bar) -> dataset_service_pb2.Upload:
-        ordered = sorted(files.items(), key=lambda item: item[0].encode())
-        digests = [_digest(local) for _, local in ordered]
-        manifest = "".join(f"{digest}  {path}\n" for (path, _), digest in zip(ordered, digests))
+    def _find(self, name: str) -> Optional[dataset_pb2.Dataset]:
+        """The data set with this name, if somebody registered one."""
+        try:
+            found = self.get(name)
+        except NotFound:
+            return None
+        # A public data set that was not fetched is known by its name alone.
+        return found if found.origin != dataset_pb2.DATASET_ORIGIN_UNSPECIFIED else None
+
+    def _upload(self, ordered: "List[tuple[str, pathlib.Path]]", digests: List[str], manifest: bytes,
+                bar: Bar) -> dataset_service_pb2.Upload:
         sizes = [local.stat().st_size for _, local in ordered]
         create = dataset_service_pb2.CreateUploadRequest(upload=dataset_service_pb2.Upload(
-            manifest_sha256=hashlib.sha256(manifest.encode()).digest(), files=len(ordered), bytes=sum(sizes)))
+            manifest_sha256=manifest, files=len(ordered), bytes=sum(sizes)))
         patience, best = Patience(self._client.connection.reconnect_timeout), -1
         while True:
             # Finds the upload again, too.
@@ -228,7 +253,7 @@ class _Text:
     def __init__(self, source: Union[str, "os.PathLike[str]", Mapping[str, Any], Message], name: str) -> None:
         self._is_file = not isinstance(source, (Mapping, Message))
         if isinstance(source, (Mapping, Message)):
-            self._name, self.content = name, json.dumps(_dict(source) if isinstance(source, Message) else source)
+            self._name, self.content = name, _json(_dict(source) if isinstance(source, Message) else source)
             return
         self._name = os.fspath(source)
         try:
@@ -253,7 +278,16 @@ def _dict(message: Message) -> Dict[str, Any]:
 
 
 def _overrides(changes: Mapping[str, Any]) -> List[str]:
-    return [f"{path}={json.dumps(value)}" for path, value in changes.items()]
+    return [f"{path}={_json(value)}" for path, value in changes.items()]
+
+
+def _json(value: Any) -> str:
+    def plain(part: Any) -> Any:
+        if isinstance(part, (numpy.generic, numpy.ndarray)):
+            return part.tolist()
+        raise TypeError(f"cannot use {part!r}: job files have no {type(part).__name__}; give numbers, text, lists or dicts")
+
+    return json.dumps(value, default=plain)
 
 
 def _plan(path: pathlib.Path, validation: Optional[pathlib.Path], spec: Dict[str, Any]) -> "tuple[Dict[str, pathlib.Path], Dict[str, Any]]":
@@ -316,6 +350,7 @@ def _digest(local: pathlib.Path) -> str:
     digest = hashlib.sha256()
     with local.open("rb") as file:
         for piece in iter(lambda: file.read(PIECE), b""):
+            check_cancelled()
             digest.update(piece)
     return digest.hexdigest()
 

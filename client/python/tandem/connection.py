@@ -1,5 +1,6 @@
 """Where the daemon is, which token it wants, and how to reach it: as the command line finds them."""
 
+import contextvars
 import dataclasses
 import ipaddress
 import os
@@ -7,6 +8,7 @@ import pathlib
 import random
 import re
 import sys
+import threading
 import time
 import uuid
 from typing import Any, Callable, Iterator, List, Optional, Tuple, TypeVar
@@ -19,6 +21,9 @@ DEFAULT_ADDRESS = "127.0.0.1:7447"
 # A connection with a running call is lost if the daemon does not answer a ping. The time between pings, and of an answer.
 KEEPALIVE_MS = 40_000
 KEEPALIVE_TIMEOUT_MS = 15_000
+# In seconds, as in client/lib/client.cc. The least time for the daemon to read the files of data sets, or a long log.
+READING_TIMEOUT = 600.0
+HISTORY_TIMEOUT = 60.0
 # A stream that the daemon answered, and that held for so many seconds, is no failed attempt.
 WHOLE = 1.0
 Result = TypeVar("Result")
@@ -104,6 +109,9 @@ class Connection:
             return value if value is not None else os.environ.get(variable, "")
 
         self.timeout = options.timeout or seconds(os.environ.get("TANDEM_TIMEOUT") or "30s", "TANDEM_TIMEOUT")
+        # Of calls for which the daemon may read data, and of a job's history.
+        self.reading_timeout = max(self.timeout, READING_TIMEOUT)
+        self.history_timeout = max(self.timeout, HISTORY_TIMEOUT)
         self.reconnect_timeout = (options.reconnect_timeout if options.reconnect_timeout is not None else
                                   seconds(os.environ.get("TANDEM_RECONNECT_TIMEOUT") or "60s", "TANDEM_RECONNECT_TIMEOUT"))
         named = given(options.state_folder, "TANDEM_STATE")
@@ -148,13 +156,16 @@ class Connection:
         if self._trusted is not None:
             check_listener(self.address, self._trusted)
 
-    def call(self, function: Callable[..., Result], request: Any) -> Result:
-        """Makes a call that may be repeated, until the daemon answers. Waits while the daemon fetches data."""
+    def call(self, function: Callable[..., Result], request: Any, timeout: Optional[float] = None) -> Result:
+        """Makes a call that may be repeated, until the daemon answers. Waits while the daemon fetches data.
+
+        `timeout` is in seconds, and limits each try. Default: self.timeout.
+        """
         patience = Patience(self.reconnect_timeout)
         while True:
             try:
                 self.check()
-                return function(request, timeout=self.timeout)
+                return function(request, timeout=self.timeout if timeout is None else timeout)
             except grpc.RpcError as error:
                 patience.wait(from_rpc(error, self.address))
 
@@ -165,7 +176,7 @@ class Connection:
         """
         request.request_id = request.request_id or uuid.uuid4().hex
         try:
-            return self.call(function, request)
+            return self.call(function, request, self.reading_timeout)
         except TandemError as error:
             # The last attempt does not tell whether an earlier one arrived.
             if not isinstance(error, Unavailable) and not is_lost_connection(error):
@@ -174,10 +185,10 @@ class Connection:
             raise type(error)(f"{error.message}; {hint}", error.code, error.reason, error.violations, error.metadata, error.retry_after,
                               f"{error.mend}; {hint}" if error.mend else hint) from error
 
-    def pages(self, function: Callable[..., Any], request: Any) -> Iterator[Any]:
-        """The pages of a list, each read when it is asked for."""
+    def pages(self, function: Callable[..., Any], request: Any, timeout: Optional[float] = None) -> Iterator[Any]:
+        """The pages of a list, each read when it is asked for. `timeout` is as in `call`."""
         while True:
-            page = self.call(function, request)
+            page = self.call(function, request, timeout)
             yield page
             request.page_token = page.next_page_token
             if not request.page_token:
@@ -185,6 +196,82 @@ class Connection:
 
     def close(self) -> None:
         self.channel.close()
+
+
+class Cancellation:
+    """Ends the work of a thread from another thread: its running call, and each further call."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._call: Any = None
+        self._is_cancelled = False
+
+    def cancel(self) -> None:
+        with self._lock:
+            self._is_cancelled = True
+            if self._call is not None:
+                self._call.cancel()
+
+    def check(self) -> None:
+        """Raises TandemError after `cancel`."""
+        if self._is_cancelled:
+            raise TandemError("the call was cancelled", "CANCELLED")
+
+    def keep(self, call: Any) -> None:
+        """Ends this running call of gRPC at `cancel`."""
+        with self._lock:
+            self._call = call
+            if self._is_cancelled:
+                call.cancel()
+
+
+# Of the work that runs now. None: nothing can cancel it.
+CANCELLATION: "contextvars.ContextVar[Optional[Cancellation]]" = contextvars.ContextVar("CANCELLATION", default=None)
+
+
+def check_cancelled() -> None:
+    """Raises TandemError if the work that runs now was cancelled."""
+    cancellation = CANCELLATION.get()
+    if cancellation is not None:
+        cancellation.check()
+
+
+class CancellableChannel:
+    """A channel of `grpc`. Its calls end if their work is cancelled."""
+
+    def __init__(self, channel: Any) -> None:
+        self._channel = channel
+
+    def unary_unary(self, *method: Any) -> Callable[..., Any]:
+        return self._whole(self._channel.unary_unary(*method))
+
+    def stream_unary(self, *method: Any) -> Callable[..., Any]:
+        return self._whole(self._channel.stream_unary(*method))
+
+    def unary_stream(self, *method: Any) -> Callable[..., Any]:
+        begin = self._channel.unary_stream(*method)
+
+        def call(request: Any, **options: Any) -> Any:
+            check_cancelled()
+            stream, cancellation = begin(request, **options), CANCELLATION.get()
+            if cancellation is not None:
+                cancellation.keep(stream)
+            return stream
+
+        return call
+
+    @staticmethod
+    def _whole(begin: Any) -> Callable[..., Any]:
+        def call(request: Any, **options: Any) -> Any:
+            cancellation = CANCELLATION.get()
+            if cancellation is None:
+                return begin(request, **options)
+            cancellation.check()
+            running = begin.future(request, **options)
+            cancellation.keep(running)
+            return running.result()
+
+        return call
 
 
 class Patience:

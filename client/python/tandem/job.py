@@ -104,7 +104,8 @@ class Job:
 
     def resume(self) -> None:
         """Puts a paused or failed job back into the queue."""
-        self._client.connection.call(self._client.calls.jobs.resume_job, job_service_pb2.ResumeJobRequest(name=self.name))
+        self._client.connection.call(self._client.calls.jobs.resume_job, job_service_pb2.ResumeJobRequest(name=self.name),
+                                     self._client.connection.reading_timeout)
 
     def cancel(self) -> None:
         """Stops the job for good; its checkpoints and its model stay."""
@@ -238,8 +239,9 @@ class Job:
     def epochs(self) -> List[Epoch]:
         """The epochs so far, each number once: an epoch that was trained again after a restart counts as it was last."""
         found: Dict[int, Epoch] = {}
-        for page in self._client.connection.pages(self._client.calls.jobs.get_job_history, job_service_pb2.GetJobHistoryRequest(
-                name=self.name, view=job_service_pb2.JOB_HISTORY_VIEW_EVENTS)):
+        request = job_service_pb2.GetJobHistoryRequest(name=self.name, view=job_service_pb2.JOB_HISTORY_VIEW_EVENTS)
+        for page in self._client.connection.pages(self._client.calls.jobs.get_job_history, request,
+                                                  self._client.connection.history_timeout):
             for event in page.events:
                 if event.WhichOneof("kind") == "epoch":
                     found[event.epoch.epoch] = epoch_of(event)

@@ -269,6 +269,17 @@ await test("an ended job's curves, tables and files are the log's", async () => 
   assert.ok(tensors(fs.readFileSync(await kept.path())).equals(tensors(model)));
 });
 
+await test("an error of an ended job's page is shown until the daemon answers again", async () => {
+  const one = await stage.open(await stage.startDashboard());
+  await one.show(`#/jobs/${done}`);
+  await awaitState(one, "succeeded");
+  await one.route("**/api/GetJob", (route) => route.fulfill({status: 503, contentType: "application/json", body: JSON.stringify({code: "RESOURCE_EXHAUSTED", message: "too many calls; retry later"})}));
+  await until("the error", async () => /too many calls/.test(await one.locator("#banner").textContent()));
+  await one.unroute("**/api/GetJob");
+  await until("no error", async () => one.locator("#banner").isHidden());
+  await one.context().close();
+});
+
 await test("an element is made again only for another key, also if keys are numbers", async () => {
   const made = await page.evaluate(async () => {
     const {update} = await import("/page/dom.js");
@@ -277,6 +288,44 @@ await test("an element is made again only for another key, also if keys are numb
     return made;
   });
   assert.deepEqual(made, [7, 8, "a"]);
+});
+
+await test("a history takes many epochs in time, and an epoch that was trained again counts once", async () => {
+  const {epochs, seconds} = await page.evaluate(async () => {
+    const {History} = await import("/page/history.js");
+    const history = new History(), begin = performance.now();
+    let sequence = 0;
+    const take = (epoch) => history.take({sequence: ++sequence, epoch: {epoch, step: 10 * epoch}});
+    for (let epoch = 1; epoch <= 20000; epoch++) take(epoch);
+    // The second attempt begins after epoch 19,990.
+    for (let epoch = 19991; epoch <= 20001; epoch++) take(epoch);
+    return {epochs: history.epochs.map((one) => one.epoch), seconds: (performance.now() - begin) / 1000};
+  });
+  assert.deepEqual(epochs, Array.from({length: 20001}, (_, i) => i + 1));
+  assert.ok(!(seconds > 5), `${seconds} s`);
+});
+
+await test("a step's place among epochs counts whole epochs, also if the last one is cut short", async () => {
+  // 2500 steps in epochs of 1000: the plan has 3 epochs.
+  const places = await page.evaluate(async () => {
+    const {History} = await import("/page/history.js");
+    const history = new History(), places = [];
+    let sequence = 0;
+    const at = (step) => history.place({step, at: 0}, "epoch");
+    const report = (step) => history.take({sequence: ++sequence, progress: {step, steps: 2500, epochs: 3, training: {loss: 1}}});
+    const epoch = (epoch, step) => history.take({sequence: ++sequence, epoch: {epoch, step, epochs: 3}});
+    report(500);
+    places.push(at(2500));
+    epoch(1, 1000);
+    report(1500);
+    places.push(at(1500));
+    epoch(2, 2000);
+    report(2500);
+    epoch(3, 2500);
+    places.push(at(2500), ...history.along("training/loss", "epoch").x);
+    return places;
+  });
+  assert.deepEqual(places, [3, 1.5, 2.5, 0.5, 1.5, 2.5]);
 });
 
 await test("a sweep's fields have short names that differ", async () => {

@@ -365,6 +365,14 @@ def check_sweeps(client: tandem.Client) -> None:
     sweep = client.submit_sweep(path)
     assert sweep.state == "active" and client.parse_sweep(path).random.samples == 2
     assert client.parse_sweep(client.parse_sweep(path), set={"training.epochs": 4}).base.training.epochs == 4
+    # Numbers of NumPy.
+    spec = client.parse(SCRATCH / "job.yaml", set={"training.epochs": numpy.int64(3), "model.input.shape": numpy.array([1, 28, 28])})
+    assert (spec.training.epochs, list(spec.model.input.shape)) == (3, [1, 28, 28]), spec
+    try:
+        client.parse(SCRATCH / "job.yaml", set={"training.epochs": object()})
+        raise SystemExit("an object is no number")
+    except TypeError as error:
+        assert "give numbers" in str(error), error
     sweep.cancel()
     sweep.wait()
     assert sweep.state == "cancelled" and {result.state for result in sweep.results()} == {"cancelled"}
@@ -423,6 +431,8 @@ def check_datasets(client: tandem.Client) -> None:
     assert "datasets/table" not in [one.name for one in client.datasets.list()]
     with zipfile.ZipFile(SCRATCH / "table.csv.zip", "w") as packed:
         packed.writestr("table.csv", "a,kind\n1,x\n2,y\n")
+    assert client.datasets.add("packed", SCRATCH / "table.csv.zip").train_samples == 2
+    # The same data set is found again.
     assert client.datasets.add("packed", SCRATCH / "table.csv.zip").train_samples == 2
     client.datasets.remove("packed")
     check_pictures(client)

@@ -1,6 +1,7 @@
 """Checks the installed client against fake daemons and networks that break, fall silent or answer late: check_breaks.py."""
 
 import asyncio
+import hashlib
 import os
 import socket
 import threading
@@ -15,18 +16,25 @@ import tandem.aio
 import tandem.connection
 import tandem.job
 from tandem.details import error_details_pb2, status_pb2
-from tandem.v1 import event_pb2, job_pb2, job_service_pb2, job_service_pb2_grpc, sweep_pb2, sweep_service_pb2_grpc
+from tandem.v1 import (daemon_service_pb2, daemon_service_pb2_grpc, dataset_pb2, dataset_service_pb2, dataset_service_pb2_grpc,
+                       event_pb2, job_pb2, job_service_pb2, job_service_pb2_grpc, model_service_pb2_grpc, sweep_pb2,
+                       sweep_service_pb2_grpc)
 
 QUEUED, RUNNING, FAILED, SUCCEEDED, CANCELLED = (event_pb2.JobState.Value(f"JOB_STATE_{name}") for name in (
     "QUEUED", "RUNNING", "FAILED", "SUCCEEDED", "CANCELLED"))
 
 
 class FakeDaemon:
-    """Answers methods of jobs and sweeps on loopback: FakeDaemon(WatchJob=function(request, context))."""
+    """Answers methods on loopback: FakeDaemon(WatchJob=function(request, context))."""
 
     def __init__(self, **methods: typing.Callable) -> None:
         self._server = grpc.server(futures.ThreadPoolExecutor(32))
         for servicer, add in ((job_service_pb2_grpc.JobServiceServicer(), job_service_pb2_grpc.add_JobServiceServicer_to_server),
+                              (daemon_service_pb2_grpc.DaemonServiceServicer(),
+                               daemon_service_pb2_grpc.add_DaemonServiceServicer_to_server),
+                              (dataset_service_pb2_grpc.DatasetServiceServicer(),
+                               dataset_service_pb2_grpc.add_DatasetServiceServicer_to_server),
+                              (model_service_pb2_grpc.ModelServiceServicer(), model_service_pb2_grpc.add_ModelServiceServicer_to_server),
                               (sweep_service_pb2_grpc.SweepServiceServicer(), sweep_service_pb2_grpc.add_SweepServiceServicer_to_server)):
             for name in methods.keys() & set(dir(servicer)):
                 setattr(servicer, name, methods[name])
@@ -295,6 +303,67 @@ def check_many_followers() -> None:
         time.sleep(0.05)
 
 
+def check_cancelled_calls() -> None:
+    """A cancelled task's call ends, and the program needs not wait for it."""
+    arrived: "futures.Future[None]"
+    ended: "futures.Future[None]"
+
+    def hang(request, context):
+        context.add_callback(lambda: ended.set_result(None))
+        arrived.set_result(None)
+        # A server of gRPC waits for its threads.
+        while context.is_active():
+            time.sleep(0.05)
+
+    def hang_in_stream(request, context):
+        hang(request, context)
+        yield from ()
+
+    def hang_in_upload(requests, context):
+        next(requests)
+        return hang(None, context)
+
+    def create_upload(request, context):
+        return dataset_service_pb2.Upload(name="uploads/a", files_received=0 if request.upload.files == 1 else 2)
+
+    def get_dataset(request, context):
+        context.abort(grpc.StatusCode.NOT_FOUND, "no such data set")
+
+    async def cancel(begin: typing.Callable) -> None:
+        nonlocal arrived, ended
+        arrived, ended = futures.Future(), futures.Future()
+        async with tandem.aio.connect(daemon.address, token="x") as client:
+            task = asyncio.create_task(begin(client, tandem.aio.Job(tandem.Job(client._client, "jobs/a"))))
+            await asyncio.wait_for(asyncio.wrap_future(arrived), 20)
+            task.cancel()
+            try:
+                await task
+                raise SystemExit("a cancelled call has an answer")
+            except asyncio.CancelledError:
+                pass
+            await asyncio.wait_for(asyncio.wrap_future(ended), 20)
+
+    async def list_datasets(client: tandem.aio.Client, job: tandem.aio.Job) -> None:
+        async for _ in client.datasets.list():
+            pass
+
+    with open("check_breaks_one.csv", "w", encoding="utf-8") as file:
+        file.write("a,b\n1,2\n")
+    with FakeDaemon(Evaluate=hang_in_stream, Predict=hang_in_stream, ReadArtifact=hang_in_stream, CreateDataset=hang, ListDatasets=hang,
+                    UploadFiles=hang_in_upload, CreateUpload=create_upload, GetDataset=get_dataset, ResumeJob=hang,
+                    ParseJob=lambda request, context: job_service_pb2.ParseJobResponse(),
+                    GetJob=lambda request, context: job_pb2.Job(name=request.name)) as daemon:
+        for begin in (lambda client, job: job.evaluate(), lambda client, job: job.predict([[1.0]]),
+                      lambda client, job: job.classify([[1.0]]), lambda client, job: job.read(), lambda client, job: job.resume(),
+                      lambda client, job: client.datasets.add("a", "check_breaks_one.csv"),
+                      lambda client, job: client.datasets.add("a", "check_breaks_one.csv", validation="check_breaks_one.csv"),
+                      list_datasets):
+            start = time.monotonic()
+            # Waits for the threads of the loop's executor.
+            asyncio.run(cancel(begin))
+            assert not time.monotonic() - start > 20, time.monotonic() - start
+
+
 def check_late_answers() -> None:
     """A submission without an answer names its request id, and a repetition with this id makes no second job."""
     jobs: "dict[str, str]" = {}
@@ -312,7 +381,8 @@ def check_late_answers() -> None:
         return sweep_pb2.Sweep(name=f"sweeps/{request.request_id}")
 
     with FakeDaemon(CreateJob=create, ForkJob=create, CreateSweep=create_sweep) as daemon:
-        client = tandem.connect(daemon.address, token="x", timeout=0.3)
+        client = tandem.connect(daemon.address, token="x")
+        client.connection.reading_timeout = 0.3
         spec = job_pb2.JobSpec(name="late")
         for call in (lambda: tandem.Job(client, "jobs/a").fork(request_id="branch"),
                      lambda: client.submit_sweep(sweep_pb2.Sweep(), request_id="branch")):
@@ -348,6 +418,76 @@ def check_late_answers() -> None:
             assert error.message == "it is wrong; mend it", error
 
 
+def check_reading_daemon() -> None:
+    """A daemon that reads data, or a long log, has more time than `timeout`."""
+    def late(answer: typing.Any) -> typing.Callable:
+        def method(request, context):
+            time.sleep(0.6)
+            return answer
+        return method
+
+    job = late(job_pb2.Job(name="jobs/a"))
+    with FakeDaemon(CreateJob=job, ForkJob=job, ResumeJob=job, CreateSweep=late(sweep_pb2.Sweep(name="sweeps/a")),
+                    GetDataset=late(dataset_pb2.Dataset(name="datasets/a")), GetJobHistory=late(job_service_pb2.GetJobHistoryResponse()),
+                    ListDatasets=late(daemon_service_pb2.ListDatasetsResponse()), GetJob=job) as daemon:
+        client = tandem.connect(daemon.address, token="x", timeout=0.2)
+        try:
+            tandem.Job(client, "jobs/a").get()
+            raise SystemExit("a late answer came")
+        except tandem.Unavailable as error:
+            assert error.code == "DEADLINE_EXCEEDED", error
+        assert client.submit(job_pb2.JobSpec()).name == "jobs/a"
+        client.validate(job_pb2.JobSpec())
+        tandem.Job(client, "jobs/a").resume()
+        assert tandem.Job(client, "jobs/a").fork().name == "jobs/a"
+        assert client.submit_sweep(sweep_pb2.Sweep()).name == "sweeps/a"
+        assert client.datasets.get("a").name == "datasets/a"
+        assert list(client.datasets.list()) == []
+        assert tandem.Job(client, "jobs/a").epochs() == []
+
+
+def check_added_twice() -> None:
+    """A data set that was added is found again after a lost answer, and a repetition is the same request."""
+    table = "check_breaks_table.csv"
+    with open(table, "w", encoding="utf-8") as file:
+        file.write("a,b\n1,2\n")
+    spec = dataset_pb2.DatasetSpec(csv=dataset_pb2.CsvSource(train="train.csv"))
+    requests, known = [], []
+
+    def create(request, context):
+        requests.append(request)
+        time.sleep(0.6)
+        return dataset_pb2.Dataset(name=f"datasets/{request.dataset_id}")
+
+    def get(request, context):
+        if not known:
+            context.abort(grpc.StatusCode.NOT_FOUND, "no such data set")
+        return known[0]
+
+    def upload(request, context):
+        return dataset_service_pb2.Upload(name="uploads/a", files_received=1, bytes_received=request.upload.bytes)
+
+    with FakeDaemon(ParseJob=lambda request, context: job_service_pb2.ParseJobResponse(spec=job_pb2.JobSpec(dataset=spec)),
+                    GetDataset=get, CreateUpload=upload, CreateDataset=create) as daemon:
+        client = tandem.connect(daemon.address, token="x", timeout=0.2)
+        assert client.datasets.add("a", table).name == "datasets/a"
+        client.datasets.add("a", table)
+        client.datasets.add("a", table, description="other")
+        assert requests[0] == requests[1] and requests[0].request_id, requests
+        assert requests[2].request_id not in ("", requests[0].request_id), requests
+        line = f"{hashlib.sha256(open(table, 'rb').read()).hexdigest()}  train.csv\n"
+        known.append(dataset_pb2.Dataset(name="datasets/a", origin=dataset_pb2.DATASET_ORIGIN_REGISTERED, spec=spec,
+                                         manifest_sha256=hashlib.sha256(line.encode()).digest()))
+        assert client.datasets.add("a", table) == known[0] and len(requests) == 3, requests
+        known[0].manifest_sha256 = bytes(32)
+        try:
+            client.datasets.add("a", table)
+            raise SystemExit("another data set of the name was returned")
+        except tandem.TandemError as error:
+            assert error.code == "ALREADY_EXISTS" and "give another name" in error.mend, error
+        assert len(requests) == 3, requests
+
+
 check_resumed_job()
 check_quiet_streams()
 check_streams_that_never_hold()
@@ -355,5 +495,8 @@ check_break_after_a_fetch()
 check_silent_network()
 check_proxy()
 check_many_followers()
+check_cancelled_calls()
 check_late_answers()
+check_reading_daemon()
+check_added_twice()
 print("all is right over breaks")
