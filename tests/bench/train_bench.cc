@@ -52,6 +52,7 @@ struct Settings {
   double lr = 0.05;
   double momentum = 0.9;
   bool tf32 = false;
+  bool deterministic = false;
   uint64_t seed = 123;
 };
 
@@ -201,6 +202,7 @@ absl::Status RunBench(const Settings& settings) {
         absl::StrCat("--dtype=", settings.dtype, ": give float32, bfloat16 or float16"));
   }
   if (settings.tf32) spec.mutable_training()->set_allow_tf32(true);
+  if (settings.deterministic) spec.mutable_training()->set_deterministic(true);
   if (absl::StartsWith(settings.device, "gpu")) {
     spec.mutable_replicas()->set_device_kind(v1::DEVICE_KIND_GPU);
     spec.mutable_gpu()->set_steps_per_launch(settings.steps_per_launch);
@@ -272,6 +274,7 @@ int main(int argc, char** argv) {
                  "cpu, gpu or reference, a device for each replica; or one for all, as gpu:0");
   app.add_option("--dtype", settings.dtype, "float32, bfloat16 or float16");
   app.add_flag("--tf32", settings.tf32, "let a GPU compute float32 with TF32");
+  app.add_flag("--deterministic", settings.deterministic, "let a GPU compute the same bits in each run");
   app.add_option("--samples", settings.samples,
                  "where a GPU has them: gpu, in its memory as far as that goes, or host");
   app.add_option("--steps-per-launch", settings.steps_per_launch,
