@@ -264,7 +264,7 @@ absl::StatusOr<std::unique_ptr<RecordedWork>> CudaExecutable::RecordSteps(absl::
       add(std::move(step.part), step.reads, step.writes);
     }
   }
-  return RecordedWork::Join(parts, after);
+  return RecordedWork::Join(parts, after, runs[0].stream);
 }
 
 void CudaExecutable::Record(const RunContext& context, Side& side) {
@@ -366,6 +366,8 @@ absl::Status CudaExecutable::RunTogether(int64_t runs, InputsOfRun inputs_of) {
   if (work == nullptr && why_not_recorded_.empty()) {
     if (auto recorded = RecordSteps(contexts, 0, steps().size()); recorded.ok()) {
       work = *std::move(recorded);
+    } else if (absl::IsResourceExhausted(recorded.status())) {
+      may_run_together_ = false;  // The record of a single run needs less memory.
     } else {
       why_not_recorded_ = std::string(recorded.status().message());
     }

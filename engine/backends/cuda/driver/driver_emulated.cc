@@ -249,7 +249,8 @@ absl::StatusOr<std::unique_ptr<RecordedWork>> RecordedWork::End(Stream stream) {
 
 // Parts that wait for no other part run in reverse order, so that a missing wait gives a wrong result.
 absl::StatusOr<std::unique_ptr<RecordedWork>> RecordedWork::Join(absl::Span<const RecordedPart> parts,
-                                                                 absl::Span<const std::vector<int>> after) {
+                                                                 absl::Span<const std::vector<int>> after,
+                                                                 Stream /*stream*/) {
   std::vector<size_t> waits(parts.size());
   std::vector<std::vector<int>> then(parts.size());
   std::set<int, std::greater<>> ready;
