@@ -341,10 +341,13 @@ absl::Status CudaExecutable::Run(absl::Span<const void* const> inputs, Communica
 absl::Status CudaExecutable::MakeRows() {
   if (!row_buffers_.empty()) return absl::OkStatus();
   TANDEM_RETURN_IF_ERROR(UseDevice(device_->ordinal));
-  TANDEM_ASSIGN_OR_RETURN(rows_,
-                          device_->memory.Allocate(&MemoryGroups::data, kMostTogether * places_.input_bytes));
-  TANDEM_RETURN_IF_ERROR(row_slots_.Allocate(kMostTogether * places_.input_bytes));
-  bytes_ += kMostTogether * places_.input_bytes;
+  const int64_t bytes = kMostTogether * places_.input_bytes;
+  TANDEM_ASSIGN_OR_RETURN(BudgetedMemory rows, device_->memory.Allocate(&MemoryGroups::data, bytes));
+  Slots slots;
+  TANDEM_RETURN_IF_ERROR(slots.Allocate(bytes));
+  rows_ = std::move(rows);
+  row_slots_ = std::move(slots);
+  bytes_ += bytes;
   for (int64_t run = 0; run < kMostTogether; ++run) {
     row_buffers_.push_back(
         MovedInputs(sides_[0].buffers, sides_[0].inputs, rows_.data() + run * places_.input_bytes));
