@@ -220,13 +220,17 @@ absl::Status RunBench(const Settings& settings) {
   Trainer::Options options;
   options.spec = spec;
   options.dataset = spec.dataset();
+  // "gpu" gives each replica a device, "gpu:0" gives all replicas this device.
+  const bool shared = absl::StrContains(settings.device, ':');
   for (int rank = 0; rank < spec.replicas().count(); ++rank) {
-    // "gpu" gives each replica a device, "gpu:0" gives all replicas this device.
-    options.devices.emplace_back().set_name(
-        absl::StrContains(settings.device, ':') ? settings.device : absl::StrCat(settings.device, ":", rank));
+    options.devices.emplace_back().set_name(shared ? settings.device
+                                                   : absl::StrCat(settings.device, ":", rank));
     options.devices.back().set_threads(settings.threads);
   }
-  options.device_factory = DevicesFor(spec);
+  v1::JobSpec placed = spec;
+  placed.mutable_replicas()->clear_devices();
+  placed.mutable_replicas()->set_replicas_per_device(shared ? spec.replicas().count() : 1);
+  options.device_factory = DevicesFor(placed);
   options.observer = &watch;
   TANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<Trainer> trainer, Trainer::Create(std::move(options)));
   TANDEM_RETURN_IF_ERROR(trainer->Run());
