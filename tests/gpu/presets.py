@@ -43,7 +43,9 @@ PRESETS = {
     ],
     # Checks a change of the backend, and measures its gain. The sum of the limits is below ten minutes.
     "again": [
-        ("conformance", 20, {"programs": ["driver_test", "resident_test"]}),
+        ("conformance", 10, {"programs": ["driver_test"]}),
+        ("conformance", 20, {"programs": ["resident_test"]}),
+        ("conformance", 15, {"programs": ["collective_test"]}),
         ("conformance", 55, {"programs": ["conformance_test"], "filter": "Float32/*:BFloat16/*"}),
         ("bench", 20, {"networks": ALL, "dtypes": ["bfloat16"], "samples": ["gpu"]}),
         ("launches", 20, {"networks": ["resnet18"], "dtypes": ["bfloat16"]}),
