@@ -52,6 +52,7 @@ struct Settings {
   double lr = 0.05;
   double momentum = 0.9;
   bool tf32 = false;
+  bool deterministic = false;
   uint64_t seed = 123;
 };
 
@@ -201,6 +202,7 @@ absl::Status RunBench(const Settings& settings) {
         absl::StrCat("--dtype=", settings.dtype, ": give float32, bfloat16 or float16"));
   }
   if (settings.tf32) spec.mutable_training()->set_allow_tf32(true);
+  if (settings.deterministic) spec.mutable_training()->set_deterministic(true);
   if (absl::StartsWith(settings.device, "gpu")) {
     spec.mutable_replicas()->set_device_kind(v1::DEVICE_KIND_GPU);
     spec.mutable_gpu()->set_steps_per_launch(settings.steps_per_launch);
@@ -218,13 +220,17 @@ absl::Status RunBench(const Settings& settings) {
   Trainer::Options options;
   options.spec = spec;
   options.dataset = spec.dataset();
+  // "gpu" gives each replica a device, "gpu:0" gives all replicas this device.
+  const bool shared = absl::StrContains(settings.device, ':');
   for (int rank = 0; rank < spec.replicas().count(); ++rank) {
-    // "gpu" gives each replica a device, "gpu:0" gives all replicas this device.
-    options.devices.emplace_back().set_name(
-        absl::StrContains(settings.device, ':') ? settings.device : absl::StrCat(settings.device, ":", rank));
+    options.devices.emplace_back().set_name(shared ? settings.device
+                                                   : absl::StrCat(settings.device, ":", rank));
     options.devices.back().set_threads(settings.threads);
   }
-  options.device_factory = DevicesFor(spec);
+  v1::JobSpec placed = spec;
+  placed.mutable_replicas()->clear_devices();
+  placed.mutable_replicas()->set_replicas_per_device(shared ? spec.replicas().count() : 1);
+  options.device_factory = DevicesFor(placed);
   options.observer = &watch;
   TANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<Trainer> trainer, Trainer::Create(std::move(options)));
   TANDEM_RETURN_IF_ERROR(trainer->Run());
@@ -272,6 +278,7 @@ int main(int argc, char** argv) {
                  "cpu, gpu or reference, a device for each replica; or one for all, as gpu:0");
   app.add_option("--dtype", settings.dtype, "float32, bfloat16 or float16");
   app.add_flag("--tf32", settings.tf32, "let a GPU compute float32 with TF32");
+  app.add_flag("--deterministic", settings.deterministic, "let a GPU compute the same bits in each run");
   app.add_option("--samples", settings.samples,
                  "where a GPU has them: gpu, in its memory as far as that goes, or host");
   app.add_option("--steps-per-launch", settings.steps_per_launch,

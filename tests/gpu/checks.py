@@ -165,8 +165,8 @@ def probe(setting, report):
 
 
 PARTS = {"probe": probe, "conformance": gpu_tests.conformance, "golden": gpu_tests.golden,
-         "sanitize": gpu_tests.sanitize, "bench": speed.bench, "epochs": speed.epochs, "kernels": speed.kernels,
-         "peers": speed.peers, "peers-compile": speed.peers_compile, "job": job_checks.job,
+         "sanitize": gpu_tests.sanitize, "bench": speed.bench, "launches": speed.launches, "epochs": speed.epochs,
+         "kernels": speed.kernels, "peers": speed.peers, "peers-compile": speed.peers_compile, "job": job_checks.job,
          "workers": job_checks.workers, "jobs": job_checks.jobs, "accuracy": job_checks.accuracy,
          "starts": job_checks.starts, "many-jobs": job_checks.many_jobs}
 # The parts that a dry run runs. Every other part has no counterpart without a GPU.

@@ -41,15 +41,20 @@ PRESETS = {
         ("golden", 40, {"backends": ["gpu", "gpu-float16"]}),
         ("conformance", 20, {"programs": ["parity_test", "float16_test", "resident_test"]}),
     ],
-    # Checks a change of the backend, and measures its gain.
+    # Checks a change of the backend, and measures its gain. The sum of the limits is below ten minutes.
     "again": [
-        ("bench", 20, {"networks": ALL, "dtypes": ["bfloat16"], "samples": ["gpu"]}),
-        ("kernels", 25, {"networks": ALL, "dtypes": ["bfloat16"]}),
-        ("epochs", 20, {"networks": ["resnet18", "lenet"], "dtypes": ["bfloat16"]}),
-        ("conformance", 110, {"programs": ["engines_test", "parity_test", "residual_test"]}),
+        ("conformance", 10, {"programs": ["driver_test"]}),
+        ("conformance", 20, {"programs": ["resident_test"]}),
+        ("conformance", 15, {"programs": ["collective_test"]}),
         ("conformance", 55, {"programs": ["conformance_test"], "filter": "Float32/*:BFloat16/*"}),
-        ("bench", 25, {"networks": ALL, "dtypes": ["float32"], "samples": ["gpu"]}),
+        ("bench", 20, {"networks": ALL, "dtypes": ["bfloat16"], "samples": ["gpu"]}),
+        ("launches", 20, {"networks": ["resnet18"], "dtypes": ["bfloat16"]}),
+        ("kernels", 20, {"networks": ALL, "dtypes": ["bfloat16"]}),
+        ("epochs", 20, {"networks": ["resnet18", "lenet"], "dtypes": ["bfloat16"]}),
+        ("conformance", 25, {"programs": ["residual_test", "parity_test"]}),
+        ("bench", 20, {"networks": ALL, "dtypes": ["float32"], "samples": ["gpu"]}),
         ("starts", 30, {"starts": 2}),
+        ("conformance", 110, {"programs": ["engines_test"]}),
     ],
     # Compares speeds with compiled PyTorch. max-autotune takes too long for this preset.
     "compiled": [

@@ -213,6 +213,25 @@ class ReportTest(unittest.TestCase):
             self.assertGreater(len(limits), 3)
             self.assertTrue(all(0 < limit <= 320 for _, limit in limits), limits)
 
+    def test_the_checks_of_a_change_fit_into_ten_minutes(self):
+        self.assertLessEqual(sum(limit for _, limit in self.limits_of("again")), 560)
+
+    def test_launches_of_many_steps_have_the_loss_of_single_steps(self):
+        for losses, result in ((("0.25", "0.25"), "ok"), (("0.25", "0.26"), "failed"), (("null", "null"), "failed"),
+                               (("", "0.25"), "failed")):
+            self.report.steps.clear()
+            self.write_program("tests/bench/train_bench", f"""#!/bin/sh
+case "$*" in
+  *--deterministic*--steps-per-launch=1) loss={losses[0]} ;;
+  *--deterministic*--steps-per-launch=64) loss={losses[1]} ;;
+esac
+echo "{{\\"loss\\": $loss}}"
+""")
+            speed.launches(self.setting("--networks", "lenet", "--dtypes", "bfloat16"), self.report)
+            steps = self.kept()
+            self.assertEqual([step["step"] for step in steps], ["lenet bfloat16 1", "lenet bfloat16 64"])
+            self.assertEqual(steps[1]["result"], result, steps)
+
     def limits_of(self, preset):
         """Returns each step's part and limit. Nothing runs."""
         limits = []

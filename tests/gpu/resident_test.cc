@@ -137,9 +137,11 @@ struct Course {
     for (int rank = 0; rank < std::max(1, spec.replicas().count()); ++rank) {
       options.devices.emplace_back().set_name("devices/gpu:0");
     }
-    options.device_factory = [full =
-                                  full](const v1::Device& device) -> absl::StatusOr<std::unique_ptr<Device>> {
-      auto opened = CudaDevice::Open(device.name(), 0, {.deterministic = true});
+    const int replicas = static_cast<int>(options.devices.size());
+    options.device_factory = [full = full,
+                              replicas](const v1::Device& device) -> absl::StatusOr<std::unique_ptr<Device>> {
+      auto opened =
+          CudaDevice::Open(device.name(), 0, {.deterministic = true, .replicas_per_device = replicas});
       if (!opened.ok()) return opened.status();
       if (full) return std::make_unique<FullDevice>(*std::move(opened));
       return *std::move(opened);

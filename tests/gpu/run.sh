@@ -23,7 +23,7 @@
 #                      copy. A run saves its choices in cuda-plans in the --out folder
 #   --limit SECONDS    starts no step after this time, and ends the running step
 #   --step-limit SECONDS  the limit of each step, in place of its own (of sanitize: an hour for each suite)
-#   --networks LIST    of bench, epochs, kernels and the peers (default: lenet,resnet18,matlab-cifar)
+#   --networks LIST    of bench, launches, epochs, kernels and the peers (default: lenet,resnet18,matlab-cifar)
 #   --dtypes LIST      likewise: float32, bfloat16, float16 (default: float32,bfloat16)
 #   --no-tf32          float32 without TF32 there, on both sides
 #   --jobs N           of many-jobs (default: 1000)
@@ -31,10 +31,10 @@
 #   --bench-option O   given to train_bench; repeatable
 #
 # --networks, --dtypes and --filter override a preset. Parts (default: all): probe, conformance, golden, sanitize,
-# bench, epochs, kernels, peers, peers-compile, job, workers, jobs, accuracy, starts, many-jobs. `run.sh --help`
-# describes each part. A part that fails does not stop the others; the exit code is 1 then. This script needs python3,
-# and PyTorch for the peers and accuracy. It needs neither Bazel nor a network. NVIDIA's libraries are taken from
-# LD_LIBRARY_PATH, python3's packages and the toolkit ($CUDA_HOME or /usr/local/cuda).
+# bench, launches, epochs, kernels, peers, peers-compile, job, workers, jobs, accuracy, starts, many-jobs. `run.sh
+# --help` describes each part. A part that fails does not stop the others; the exit code is 1 then. This script needs
+# python3, and PyTorch for the peers and accuracy. It needs neither Bazel nor a network. NVIDIA's libraries are taken
+# from LD_LIBRARY_PATH, python3's packages and the toolkit ($CUDA_HOME or /usr/local/cuda).
 set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 command -v python3 >/dev/null || {

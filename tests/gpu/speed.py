@@ -44,6 +44,27 @@ def bench(setting, report):
                         setting.plans)
 
 
+def launches(setting, report):
+    """The loss of runs with many steps in a launch, which must equal the loss with a step in a launch."""
+    for network in setting.networks:
+        for dtype in setting.dtypes:
+            losses = {}
+            for size in (1, 64):
+
+                def judge(step, losses=losses, size=size):
+                    loss = losses[size] = step.json_lines()[-1]["loss"]
+                    if loss is None or loss != losses.get(1):
+                        return {"loss": loss,
+                                "failed": f"the loss is {loss}; with a step in a launch it is {losses.get(1)}"}
+                    return {"loss": loss}
+
+                # The 64 steps of the warmup are several launches. Then come two launches of 64 steps.
+                report.run("launches", f"{network} {dtype} {size}",
+                           bench_command(setting, network, dtype, 128, 64,
+                                         ["--deterministic", f"--steps-per-launch={size}"]),
+                           setting.limit or 120, setting.plans, judge=judge)
+
+
 def epochs(setting, report):
     """Our seconds for an epoch of Fashion-MNIST, with validation, on one GPU."""
     folder = next((f"{data}/fashion-mnist" for data in setting.data

@@ -39,9 +39,11 @@ class VariableLayouts {
 template <typename Layout, typename Memory>
 class LaidOutVariables : public Variables {
  public:
-  // With `like`, a set of the same class, variables get the layouts of `like`.
-  explicit LaidOutVariables(const Variables* like)
-      : layouts_(like == nullptr ? std::make_shared<VariableLayouts<Layout>>()
+  // With `like`, a set of the same class, variables get the layouts of `like`. `context` lives at least as
+  // long as the variables' memory. May be null.
+  explicit LaidOutVariables(const Variables* like, std::shared_ptr<const void> context = nullptr)
+      : context_(std::move(context)),
+        layouts_(like == nullptr ? std::make_shared<VariableLayouts<Layout>>()
                                  : static_cast<const LaidOutVariables*>(like)->layouts_) {}
 
   std::vector<std::string> names() const final {
@@ -153,6 +155,7 @@ class LaidOutVariables : public Variables {
     return &found->second;
   }
 
+  const std::shared_ptr<const void> context_;
   const std::shared_ptr<VariableLayouts<Layout>> layouts_;
   std::vector<std::string> names_;
   std::map<std::string, Variable, std::less<>> variables_;

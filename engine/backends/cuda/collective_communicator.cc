@@ -43,6 +43,8 @@ CollectiveCommunicator::~CollectiveCommunicator() {
   {
     MutexLock lock(&mutex_);
     ends_ = true;
+    // After a failure, work in the streams may never end.
+    if (collective_ != nullptr && !host_->status().ok()) collective_->Abort();
   }
   if (watch_.joinable()) watch_.join();
 }

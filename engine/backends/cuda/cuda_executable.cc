@@ -45,6 +45,8 @@ absl::StatusOr<RecordedPart> RecordOf(Stream stream, absl::FunctionRef<absl::Sta
     status = give();
     absl::StatusOr<RecordedPart> part = RecordedWork::EndPart(stream);
     if (status.ok()) status = part.status();
+    // A refused kernel is missing in the record.
+    if (status.ok()) status = CheckLaunches();
     if (status.ok()) return part;
   }
   (void)CheckLaunches();
@@ -262,7 +264,7 @@ absl::StatusOr<std::unique_ptr<RecordedWork>> CudaExecutable::RecordSteps(absl::
       add(std::move(step.part), step.reads, step.writes);
     }
   }
-  return RecordedWork::Join(parts, after);
+  return RecordedWork::Join(parts, after, runs[0].stream);
 }
 
 void CudaExecutable::Record(const RunContext& context, Side& side) {
@@ -339,10 +341,13 @@ absl::Status CudaExecutable::Run(absl::Span<const void* const> inputs, Communica
 absl::Status CudaExecutable::MakeRows() {
   if (!row_buffers_.empty()) return absl::OkStatus();
   TANDEM_RETURN_IF_ERROR(UseDevice(device_->ordinal));
-  TANDEM_ASSIGN_OR_RETURN(rows_,
-                          device_->memory.Allocate(&MemoryGroups::data, kMostTogether * places_.input_bytes));
-  TANDEM_RETURN_IF_ERROR(row_slots_.Allocate(kMostTogether * places_.input_bytes));
-  bytes_ += kMostTogether * places_.input_bytes;
+  const int64_t bytes = kMostTogether * places_.input_bytes;
+  TANDEM_ASSIGN_OR_RETURN(BudgetedMemory rows, device_->memory.Allocate(&MemoryGroups::data, bytes));
+  Slots slots;
+  TANDEM_RETURN_IF_ERROR(slots.Allocate(bytes));
+  rows_ = std::move(rows);
+  row_slots_ = std::move(slots);
+  bytes_ += bytes;
   for (int64_t run = 0; run < kMostTogether; ++run) {
     row_buffers_.push_back(
         MovedInputs(sides_[0].buffers, sides_[0].inputs, rows_.data() + run * places_.input_bytes));
@@ -364,6 +369,8 @@ absl::Status CudaExecutable::RunTogether(int64_t runs, InputsOfRun inputs_of) {
   if (work == nullptr && why_not_recorded_.empty()) {
     if (auto recorded = RecordSteps(contexts, 0, steps().size()); recorded.ok()) {
       work = *std::move(recorded);
+    } else if (absl::IsResourceExhausted(recorded.status())) {
+      may_run_together_ = false;  // The record of a single run needs less memory.
     } else {
       why_not_recorded_ = std::string(recorded.status().message());
     }

@@ -201,7 +201,9 @@ CaseGraph Dense(DType dtype = DType::kFloat32) {
 // The emulation's products, with a missing feature.
 class LackingBlas final : public cuda::Blas {
  public:
-  enum class Lack { kEpilogues, kRecords };
+  // Records: no product can be recorded. Launches: CUDA refuses a product's launch in a record. Memory: there
+  // is none for the second product that is recorded.
+  enum class Lack { kEpilogues, kRecords, kLaunches, kMemory };
   LackingBlas(Lack lack, std::unique_ptr<cuda::Blas> whole) : lack_(lack), whole_(std::move(whole)) {}
 
   absl::StatusOr<std::unique_ptr<cuda::Gemm>> Plan(const cuda::GemmSpec& spec, int64_t cap) override {
@@ -210,23 +212,32 @@ class LackingBlas final : public cuda::Blas {
     }
     absl::StatusOr<std::unique_ptr<cuda::Gemm>> gemm = whole_->Plan(spec, cap);
     if (!gemm.ok() || lack_ == Lack::kEpilogues) return gemm;
-    return std::unique_ptr<cuda::Gemm>(new AllocatingGemm(*std::move(gemm)));
+    return std::unique_ptr<cuda::Gemm>(new LackingGemm(lack_, *std::move(gemm)));
   }
 
  private:
-  // A product that cannot be recorded.
-  class AllocatingGemm final : public cuda::Gemm {
+  class LackingGemm final : public cuda::Gemm {
    public:
-    explicit AllocatingGemm(std::unique_ptr<cuda::Gemm> gemm) : gemm_(std::move(gemm)) {}
+    LackingGemm(Lack lack, std::unique_ptr<cuda::Gemm> gemm) : lack_(lack), gemm_(std::move(gemm)) {}
     int64_t workspace_bytes() const override { return gemm_->workspace_bytes(); }
     absl::Status Run(const void* a, const void* b, void* c, const void* bias, void* workspace,
                      cuda::Stream stream) const override {
       const absl::StatusOr<cuda::DeviceMemory> memory = cuda::DeviceMemory::Allocate(256);
-      return memory.ok() ? gemm_->Run(a, b, c, bias, workspace, stream) : memory.status();
+      if (!memory.ok()) {  // A record.
+        if (lack_ == Lack::kRecords) return memory.status();
+        if (lack_ == Lack::kMemory && ++recorded_ == 2) return absl::ResourceExhaustedError("no room");
+        if (lack_ == Lack::kLaunches) {
+          cuda::RefuseLaunch(absl::InternalError("a refused launch"));
+          return absl::OkStatus();
+        }
+      }
+      return gemm_->Run(a, b, c, bias, workspace, stream);
     }
 
    private:
+    const Lack lack_;
     const std::unique_ptr<cuda::Gemm> gemm_;
+    mutable int recorded_ = 0;
   };
 
   const Lack lack_;
@@ -269,6 +280,43 @@ TEST(CudaExecutableTest, WhatCannotBeRecordedIsGivenStepByStepAndSaysWhy) {
   }
   EXPECT_THAT((*compiled)->notice(), AllOf(HasSubstr("not as a CUDA graph: an allocation while work is"),
                                            HasSubstr("(in \"linear + relu\")")));
+}
+
+// Otherwise the kernel would be missing in every later run.
+TEST(CudaExecutableTest, AKernelThatIsRefusedInARecordEndsTheRecord) {
+  const CaseGraph graph = Dense();
+  const std::unique_ptr<CudaDevice> device = OpenLacking(LackingBlas::Lack::kLaunches);
+  const std::unique_ptr<Variables> variables = device->CreateVariables();
+  const auto compiled = device->Compile(graph.graph(), variables.get());
+  ASSERT_TRUE(compiled.ok()) << compiled.status();
+  ASSERT_TRUE(WriteVariables(graph, *variables).ok());
+  for (int run = 0; run < 3; ++run) ExpectDense(RunCase(graph, **compiled, *variables), 1e-6);
+  EXPECT_THAT((*compiled)->notice(), HasSubstr("not as a CUDA graph: a refused launch"));
+}
+
+// The records of single runs need less memory.
+TEST(CudaExecutableTest, WithoutMemoryForARecordOfSeveralRunsRunsAreSingle) {
+  const CaseGraph graph = Dense();
+  const std::unique_ptr<CudaDevice> device = OpenLacking(LackingBlas::Lack::kMemory);
+  const std::unique_ptr<Variables> variables = device->CreateVariables();
+  const auto compiled = device->Compile(graph.graph(), variables.get());
+  ASSERT_TRUE(compiled.ok()) << compiled.status();
+  ASSERT_TRUE(WriteVariables(graph, *variables).ok());
+  ExpectDense(RunCase(graph, **compiled, *variables), 1e-6);
+  const void* const inputs[] = {graph.inputs()[0].data<float>().data()};
+  const int64_t bytes = (*compiled)->bytes();
+  for (int i = 0; i < 2; ++i) {
+    const absl::Status status = (*compiled)->RunSeveral(
+        4, [&](int64_t) { return absl::Span<const void* const>(inputs); }, nullptr);
+    ASSERT_TRUE(status.ok()) << status;
+    absl::StatusOr<Tensor> output = (*compiled)->Output(0);
+    ASSERT_TRUE(output.ok()) << output.status();
+    RunResult result;
+    result.outputs.push_back(*std::move(output));
+    ExpectDense(result, 1e-6);
+  }
+  EXPECT_GT((*compiled)->bytes(), bytes);  // Runs were launched together.
+  EXPECT_EQ((*compiled)->notice(), "");
 }
 
 TEST(CudaExecutableTest, RecordsThatAreSwitchedOffAreTold) {

@@ -17,7 +17,7 @@ namespace tandem::cuda {
 class CudaVariables final : public LaidOutVariables<Layout, BudgetedMemory> {
  public:
   CudaVariables(std::shared_ptr<DeviceContext> device, const Variables* like)
-      : LaidOutVariables(like), device_(std::move(device)) {}
+      : LaidOutVariables(like, device), device_(std::move(device)) {}
 
  private:
   absl::StatusOr<BudgetedMemory> Allocate(const std::string& name, VariableKind kind, int64_t bytes) override;

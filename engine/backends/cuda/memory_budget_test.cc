@@ -74,6 +74,27 @@ TEST(MemoryBudgetTest, AReplicaKeepsToItsLimit) {
   EXPECT_THAT(std::string(none.message()), HasSubstr("variable \""));
 }
 
+// The budget is in the context. The variables' memory counts in it until the memory is freed.
+TEST(MemoryBudgetTest, VariablesThatOutliveTheirDeviceKeepTheirBudget) {
+  int64_t held_at_end = -1;
+  std::shared_ptr<DeviceContext> context(new DeviceContext, [&](DeviceContext* ending) {
+    held_at_end = ending->memory.held().total();
+    delete ending;
+  });
+  context->stream = *OwnedStream::Create();
+  context->blas = *CreateBlas({});
+  context->dnn = *CreateDnn({});
+  std::unique_ptr<CudaDevice> device = CudaDevice::Over("gpu:0", std::move(context));
+  const CaseGraph training = TrainingCase(DType::kFloat32, 4);
+  std::unique_ptr<Variables> variables = device->CreateVariables();
+  ASSERT_TRUE(device->Compile(training.graph(), variables.get()).ok());
+  ASSERT_GT(variables->bytes(), 0);
+  device.reset();
+  EXPECT_EQ(held_at_end, -1);
+  variables.reset();
+  EXPECT_EQ(held_at_end, 0);
+}
+
 TEST(MemoryBudgetTest, WorkspacesKeepToTheirLimit) {
   const CaseGraph training = TrainingCase(DType::kFloat32, 64);
   const auto cap = [&](int64_t limit) {

@@ -18,6 +18,7 @@ namespace tandem::cuda {
 // each from a single thread. Only Abort may be called from another thread.
 class Collective {
  public:
+  // Waits some seconds for work in the stream, and aborts it then.
   virtual ~Collective() = default;
   // Puts the sum, or the mean, over all ranks into the stream. The library chooses the order of additions.
   // All ranks get the same result.

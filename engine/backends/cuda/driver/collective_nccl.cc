@@ -14,6 +14,9 @@
 namespace tandem::cuda {
 namespace {
 
+// The time for the end of a group's work after the last call.
+constexpr absl::Duration kMostLeaving = absl::Seconds(5);
+
 static_assert(sizeof(ncclUniqueId) == kCollectiveIdBytes);
 
 ncclDataType_t ToNccl(DType dtype) {
@@ -39,8 +42,16 @@ ncclDataType_t ToNccl(DType dtype) {
 class NcclCollective final : public Collective {
  public:
   explicit NcclCollective(const NcclApi& api) : api_(api) {}
-  // All requested work has been awaited, or must end.
-  ~NcclCollective() override { Abort(); }
+  // An abort could cut off transfers that other ranks still await. So it is used only after an error, an
+  // abort of the group, or work that does not end.
+  ~NcclCollective() override {
+    const absl::StatusOr<bool> in_progress = State("a collective");
+    if (in_progress.ok() && !*in_progress) {
+      MutexLock lock(&mutex_);
+      if (api_.Leave(comm_, kMostLeaving).ok()) comm_ = nullptr;
+    }
+    Abort();
+  }
 
   absl::Status Join(const ncclUniqueId& id, int rank, int world_size, absl::Duration timeout) {
     const absl::Duration deadline = Clock::Real()->Elapsed() + timeout;
@@ -113,7 +124,7 @@ class NcclCollective final : public Collective {
 
   const NcclApi& api_;
   Mutex mutex_;
-  ncclComm_t comm_ ABSL_GUARDED_BY(mutex_) = nullptr;  // Null after an abort.
+  ncclComm_t comm_ ABSL_GUARDED_BY(mutex_) = nullptr;  // Null after an abort or the end.
 };
 
 }  // namespace

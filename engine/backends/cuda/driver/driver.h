@@ -178,9 +178,11 @@ class RecordedWork {
   // As End, for a record that becomes a part.
   static absl::StatusOr<RecordedPart> EndPart(Stream stream);
   // Joins parts. Part i waits for the parts `after[i]`, all smaller than i. Parts that do not wait for each
-  // other may run at the same time.
+  // other may run at the same time. Uploads the work in `stream`, so that Launch needs no more memory of the
+  // device.
   static absl::StatusOr<std::unique_ptr<RecordedWork>> Join(absl::Span<const RecordedPart> parts,
-                                                            absl::Span<const std::vector<int>> after);
+                                                            absl::Span<const std::vector<int>> after,
+                                                            Stream stream);
   ~RecordedWork();
   RecordedWork(const RecordedWork&) = delete;
   RecordedWork& operator=(const RecordedWork&) = delete;

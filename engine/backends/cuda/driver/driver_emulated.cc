@@ -100,6 +100,9 @@ struct Clear {
   int64_t bytes;
 };
 
+// The error that CheckLaunches returns next.
+thread_local absl::Status refused_launch;
+
 absl::Status WhileRecording(absl::string_view call) {
   return absl::InternalError(absl::StrCat(call, " while work is recorded"));
 }
@@ -111,6 +114,7 @@ absl::Status NoMemory(int64_t bytes) {
 }  // namespace
 
 bool IsEmulated() { return true; }
+void RefuseLaunch(absl::Status error) { refused_launch = std::move(error); }
 
 absl::StatusOr<int> CountDevices() { return 1; }
 
@@ -126,7 +130,7 @@ absl::StatusOr<DeviceProperties> GetProperties(int /*device*/) {
 absl::Status UseDevice(int /*device*/) { return absl::OkStatus(); }
 absl::StatusOr<int64_t> FreeBytes() { return kMemoryBytes; }
 absl::StatusOr<bool> ReachPeer(int /*device*/, int /*peer*/) { return true; }
-absl::Status CheckLaunches() { return absl::OkStatus(); }
+absl::Status CheckLaunches() { return std::exchange(refused_launch, absl::OkStatus()); }
 absl::Status WithFault(absl::Status status) { return status; }
 
 DeviceMemory::~DeviceMemory() { FreeHost(data_); }
@@ -245,7 +249,8 @@ absl::StatusOr<std::unique_ptr<RecordedWork>> RecordedWork::End(Stream stream) {
 
 // Parts that wait for no other part run in reverse order, so that a missing wait gives a wrong result.
 absl::StatusOr<std::unique_ptr<RecordedWork>> RecordedWork::Join(absl::Span<const RecordedPart> parts,
-                                                                 absl::Span<const std::vector<int>> after) {
+                                                                 absl::Span<const std::vector<int>> after,
+                                                                 Stream /*stream*/) {
   std::vector<size_t> waits(parts.size());
   std::vector<std::vector<int>> then(parts.size());
   std::set<int, std::greater<>> ready;

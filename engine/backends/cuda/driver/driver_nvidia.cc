@@ -244,7 +244,8 @@ absl::StatusOr<std::unique_ptr<RecordedWork>> RecordedWork::End(Stream stream) {
 }
 
 absl::StatusOr<std::unique_ptr<RecordedWork>> RecordedWork::Join(absl::Span<const RecordedPart> parts,
-                                                                 absl::Span<const std::vector<int>> after) {
+                                                                 absl::Span<const std::vector<int>> after,
+                                                                 Stream stream) {
   RecordedPart whole;
   TANDEM_CUDA(cudaGraphCreate(&whole.graph_, 0));
   std::vector<cudaGraphNode_t> nodes(parts.size(), nullptr);
@@ -256,7 +257,9 @@ absl::StatusOr<std::unique_ptr<RecordedWork>> RecordedWork::Join(absl::Span<cons
   }
   cudaGraphExec_t executable = nullptr;
   TANDEM_CUDA(cudaGraphInstantiate(&executable, whole.graph_, 0));
-  return std::unique_ptr<RecordedWork>(new RecordedWork(executable));
+  std::unique_ptr<RecordedWork> work(new RecordedWork(executable));
+  TANDEM_CUDA(cudaGraphUpload(executable, stream));
+  return work;
 }
 
 RecordedWork::~RecordedWork() { cudaGraphExecDestroy(graph_); }

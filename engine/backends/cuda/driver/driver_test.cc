@@ -119,7 +119,7 @@ TEST_F(DriverTest, PartsOfARecordComeAfterThoseThatTheyWaitFor) {
       after.push_back(link == 0 ? std::vector<int>() : std::vector<int>{2 * (link - 1) + chain});
     }
   }
-  const absl::StatusOr<std::unique_ptr<RecordedWork>> work = RecordedWork::Join(parts, after);
+  const absl::StatusOr<std::unique_ptr<RecordedWork>> work = RecordedWork::Join(parts, after, stream);
   ASSERT_TRUE(work.ok()) << work.status();
   ASSERT_TRUE((*work)->Launch(stream).ok());
   for (const int chain : {0, 1}) {
@@ -156,7 +156,7 @@ TEST_F(DriverTest, ClearsAreTakenOutOfThePartThatTheyBegin) {
   EXPECT_EQ((*clears)[0].end, place(256));
   EXPECT_EQ((*clears)[1].begin, place(kBytes));
   EXPECT_EQ((*clears)[1].end, place(2 * kBytes));
-  const absl::StatusOr<std::unique_ptr<RecordedWork>> work = RecordedWork::Join(parts, {{}});
+  const absl::StatusOr<std::unique_ptr<RecordedWork>> work = RecordedWork::Join(parts, {{}}, stream);
   ASSERT_TRUE(work.ok()) << work.status();
   ASSERT_TRUE((*work)->Launch(stream).ok());
   std::string after(4 * kBytes, ' ');

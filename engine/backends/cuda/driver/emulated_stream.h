@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
 #include "engine/backends/cuda/driver/emulated_give.h"
 #include "engine/backends/cuda/driver/stream.h"
 #include "engine/base/mutex.h"
@@ -46,6 +47,9 @@ struct EmulatedPoint {
 // uses and destroys. The first `streams` of them do their work as late as possible: when something waits for
 // it. The others work as early as possible. With 0, later streams work at once again.
 void DeferStreams(int streams);
+
+// For tests. The calling thread's next CheckLaunches returns `error`, as after a launch that CUDA refused.
+void RefuseLaunch(absl::Status error);
 
 }  // namespace tandem::cuda
 

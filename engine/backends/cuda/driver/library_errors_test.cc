@@ -82,5 +82,39 @@ TEST(LibraryErrorsTest, OfNccl) {
   EXPECT_THAT(Text(api.Check(ncclInternalError, "call", nullptr)), EndsWith("what it is: more of it"));
 }
 
+// A communicator whose finalization takes some polls.
+int polls = 0;
+int polls_until_end = 0;
+ncclResult_t end_state = ncclSuccess;
+int destroyed = 0;
+
+TEST(NcclApiTest, LeavesAGroupAfterItsWork) {
+  NcclApi api = {};
+  api.get_error_string = [](ncclResult_t) { return "what it is"; };
+  api.get_last_error = [](ncclComm_t) -> const char* { return nullptr; };
+  api.finalize = [](ncclComm_t) { return ncclInProgress; };
+  api.get_async_error = [](ncclComm_t, ncclResult_t* state) {
+    *state = ++polls < polls_until_end ? ncclInProgress : end_state;
+    return ncclSuccess;
+  };
+  api.destroy = [](ncclComm_t) {
+    EXPECT_EQ(polls, polls_until_end);
+    ++destroyed;
+    return ncclInProgress;
+  };
+  polls_until_end = 3;
+  EXPECT_TRUE(api.Leave(nullptr, absl::Minutes(1)).ok());
+  EXPECT_EQ(destroyed, 1);
+  // After an error, or without an end, the communicator stays for an abort.
+  polls = 0;
+  end_state = ncclRemoteError;
+  EXPECT_TRUE(absl::IsUnavailable(api.Leave(nullptr, absl::Minutes(1))));
+  polls_until_end = 1 << 30;
+  EXPECT_TRUE(absl::IsDeadlineExceeded(api.Leave(nullptr, absl::Milliseconds(2))));
+  api.finalize = [](ncclComm_t) { return ncclInvalidArgument; };
+  EXPECT_TRUE(absl::IsFailedPrecondition(api.Leave(nullptr, absl::Minutes(1))));
+  EXPECT_EQ(destroyed, 1);
+}
+
 }  // namespace
 }  // namespace tandem::cuda

@@ -6,6 +6,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 
 namespace tandem::cuda {
 
@@ -15,6 +16,8 @@ struct NcclApi {
   decltype(ncclGetLastError)* get_last_error;
   decltype(ncclGetUniqueId)* get_unique_id;
   decltype(ncclCommInitRankConfig)* init_rank;
+  decltype(ncclCommFinalize)* finalize;
+  decltype(ncclCommDestroy)* destroy;
   decltype(ncclCommAbort)* abort;
   decltype(ncclCommGetAsyncError)* get_async_error;
   decltype(ncclAllReduce)* all_reduce;
@@ -27,6 +30,11 @@ struct NcclApi {
   // FAILED_PRECONDITION if the ranks cannot form a group. OK also for a running operation. `comm` may be
   // null.
   absl::Status Check(ncclResult_t result, absl::string_view call, ncclComm_t comm) const;
+
+  // Frees a communicator that does not block, after all of its work and all transfers to other ranks. Returns
+  // DEADLINE_EXCEEDED if these do not end within `time_limit`. If not OK, `comm` is still there, and must be
+  // aborted.
+  absl::Status Leave(ncclComm_t comm, absl::Duration time_limit) const;
 };
 
 }  // namespace tandem::cuda

@@ -18,11 +18,13 @@ inline constexpr int kOtherSharedBytes = 2 * kPack* kSumThreads * sizeof(float) 
 // Waits until all blocks with the same blockIdx.y are here. tickets[0] counts the blocks, tickets[1] the
 // meetings.
 __device__ void MeetBlocks(unsigned* tickets) {
+  volatile unsigned* meetings = tickets + 1;
+  unsigned meeting = 0;
+  // Read before the fence: after this block has its ticket, the meeting may end at any time.
+  if (threadIdx.x == 0) meeting = *meetings;
   __threadfence();
   __syncthreads();
   if (threadIdx.x == 0) {
-    volatile unsigned* meetings = tickets + 1;
-    const unsigned meeting = *meetings;
     if (atomicAdd(tickets, 1u) == gridDim.x - 1) {
       tickets[0] = 0;
       __threadfence();
