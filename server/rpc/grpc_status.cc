@@ -32,9 +32,8 @@ std::string Cut(absl::string_view text, size_t max_bytes) {
   return absl::StrCat(text.substr(0, end), "...");
 }
 
-// The bytes of a text in the trailer "grpc-message": gRPC writes each byte that is not printable ASCII, and
-// each
-// '%', as %XX.
+// Returns the bytes of a text in the trailer "grpc-message". gRPC writes each byte that is not printable
+// ASCII, and each '%', as %XX.
 size_t EncodedBytes(absl::string_view text) {
   size_t bytes = 0;
   for (const char c : text) bytes += c >= ' ' && c <= '~' && c != '%' ? 1 : 3;
