@@ -38,7 +38,9 @@ const ACTIONS = [
   },
 ];
 
-export function showJob({root, id: jobId, query, setQuery, say, user, onEnd, signal}) {
+export function showJob({root, id: jobId, query, setQuery, say: sayOnPage, user, onEnd, signal}) {
+  let said = "";
+  const say = (text) => sayOnPage((said = text));
   const name = `jobs/${jobId}`;
   const history = new History();
   const charts = new Map();
@@ -402,8 +404,8 @@ export function showJob({root, id: jobId, query, setQuery, say, user, onEnd, sig
 
   let isAsked = false,
     isGone = false,
-    // Whether the banner has an error of readJob.
-    isTroubled = false,
+    // The error of the newest readJob.
+    trouble = "",
     earliest = 0;
   function draw() {
     const begin = performance.now();
@@ -426,8 +428,9 @@ export function showJob({root, id: jobId, query, setQuery, say, user, onEnd, sig
   async function readJob() {
     try {
       job = await call("GetJob", {name}, signal);
-      if (isTroubled) say("");
-      isTroubled = false;
+      // The stream may have said more since.
+      if (trouble && said === trouble) say("");
+      trouble = "";
       goOn();
       drawSoon();
     } catch (error) {
@@ -439,8 +442,8 @@ export function showJob({root, id: jobId, query, setQuery, say, user, onEnd, sig
           h("a", {href: "#/jobs"}, "All jobs"),
         );
       } else if (error.name !== "AbortError") {
-        isTroubled = true;
-        say(error.message);
+        trouble = error.message;
+        say(trouble);
       }
     }
   }
