@@ -95,8 +95,9 @@ void AlgorithmMemory::Learn(absl::string_view text) {
   // An incomplete last line is being written, or its writer was killed.
   for (const absl::string_view line : absl::StrSplit(text.substr(0, text.rfind('\n') + 1), '\n')) {
     const size_t blank = line.rfind(' ');
-    // The first line of a problem counts, so that the choice never changes.
-    if (blank != absl::string_view::npos) {
+    // The first line of a problem counts, so that the choice never changes. A line that was cut off before
+    // its choice ends with a blank.
+    if (blank != absl::string_view::npos && blank + 1 < line.size()) {
       known_.emplace(std::string(line.substr(0, blank)), std::string(line.substr(blank + 1)));
     }
   }

@@ -69,6 +69,14 @@ TEST(AlgorithmMemoryTest, ALineThatWasCutOffSpoilsNoOther) {
   EXPECT_EQ(again.Choose("conv 3", measure), "winograd");
 }
 
+TEST(AlgorithmMemoryTest, ALineThatWasCutOffBeforeItsChoiceIsNone) {
+  const std::string path = FreshFile("before");
+  std::ofstream(path) << "conv 1";
+  const auto measure = [] { return std::string("direct"); };
+  EXPECT_EQ(AlgorithmMemory(path).Choose("conv 2", measure), "direct");
+  EXPECT_EQ(AlgorithmMemory(path).Choose("conv 1", measure), "direct");
+}
+
 // Like processes that start together: all follow the first.
 TEST(AlgorithmMemoryTest, ManyAtOnceAgree) {
   const std::string path = FreshFile("many");
