@@ -128,7 +128,13 @@ absl::Status LowerActivation(Lowering& lowering, const Node& node) {
   const ActivationRule& rule = static_cast<const ActivationOp&>(*node.op).rule;
   TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.Home(node.inputs[0]));
   const Layout layout = home.layout;
-  if (AlgorithmOf(rule).first == dnnl::algorithm::undef) return LowerLoop(lowering, node, rule, layout);
+  if (AlgorithmOf(rule).first == dnnl::algorithm::undef) {
+    // A loop reaches the padding of oneDNN's layouts, which must stay 0, and softplus(0) is not 0.
+    const bool is_padded =
+        rule.function == ActivationFunction::kSoftplus && layout.kind() == Layout::Kind::kOneDnn;
+    return LowerLoop(lowering, node, rule,
+                     is_padded ? Float32Layout(lowering.shape(node.outputs[0])) : layout);
+  }
   const dnnl::memory::desc desc = DescOf(layout);
   const auto forward = ForwardDesc(rule, desc);
   TANDEM_ASSIGN_OR_RETURN(const Region x, lowering.GetFixed(node.inputs[0], layout));
