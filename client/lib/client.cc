@@ -16,7 +16,7 @@ namespace tandem::client {
 namespace {
 
 constexpr absl::Duration kShutdownTimeout = absl::Minutes(10);
-// For calls for which the daemon may read a whole data set.
+// Of calls that may make the daemon read a whole data set.
 constexpr absl::Duration kReadingTimeout = absl::Minutes(10);
 // Timeout of GetJobHistory, which reads a whole log.
 constexpr absl::Duration kHistoryTimeout = absl::Minutes(1);

@@ -226,7 +226,7 @@ absl::StatusOr<bool> ReplicaLoop::Act(int64_t steps, const AfterStep& after) {
   const auto conclude = [&](Coordinator& coordinator) { return coordinator.Conclude(after); };
   TANDEM_ASSIGN_OR_RETURN(Verdict verdict, Hear(conclude));
   const bool is_finished = verdict.ends() && !verdict.pauses();
-  // Early stopping closed the epoch.
+  // Early stopping ended the epoch, so its parameters are reported here.
   if (is_finished && !after.ends_epoch) TANDEM_RETURN_IF_ERROR(ReportParameters(steps));
   if (is_finished && !after.ends_training() && WantsPopulationStatistics(spec())) {
     // The model with the best result keeps the statistics of its validation.

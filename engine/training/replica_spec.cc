@@ -21,7 +21,6 @@ namespace tandem {
 namespace {
 
 constexpr int kMaxReplicas = 1024;
-constexpr int kMaxReplicasPerDevice = 16;
 constexpr int kMaxPrefetch = 64;
 constexpr int64_t kBucketBytes = int64_t{25} << 20;
 constexpr int64_t kFirstBucketBytes = int64_t{1} << 20;

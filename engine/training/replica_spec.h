@@ -12,6 +12,9 @@ namespace tandem {
 // The only entry of Replicas.devices that names all devices of a kind. The daemon replaces it by their names.
 inline constexpr char kAllDevices[] = "all";
 
+// The most replicas on a device.
+inline constexpr int kMaxReplicasPerDevice = 16;
+
 // The least measured load, relative to the largest.
 inline constexpr double kLeastMeasuredLoad = 0.25;
 

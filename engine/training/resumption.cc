@@ -40,7 +40,7 @@ absl::Status Fit(const v1::JobSpec& spec, int replicas, Resumption* resumption) 
     state.plateau->rate *= RateAtFirst(spec.training(), replicas) / RateAtFirst(writer.training(), before);
   }
   if (static_cast<int>(before) != replicas) {
-    Join(spec.replicas(),
+    Join(writer.replicas(),
          absl::StrCat(" is of ", before, before == 1 ? " replica" : " replicas", ", and this job has ",
                       replicas),
          resumption);

@@ -33,9 +33,9 @@ struct Resumption {
 // none can be used.
 //
 // Another job may have written the checkpoint. If that job had another number of replicas, all replicas begin
-// with the mean of its replicas' states, weighted as `spec` says, with a notice. The same holds if only that
-// job averaged parameters; the weights are then that job's. If `spec` begins with another learning rate, a
-// plateau's rate changes by the same factor.
+// with the mean of its replicas' states, weighted as that job says, with a notice. The same holds if only
+// that job averaged parameters. If `spec` begins with another learning rate, a plateau's rate changes by the
+// same factor.
 absl::StatusOr<absl::optional<Resumption>> OpenCheckpoint(Env* env, const std::string& folder,
                                                           const v1::JobSpec& spec, int replicas,
                                                           bool sets_aside);

@@ -20,9 +20,6 @@
 namespace tandem {
 namespace {
 
-// As CheckReplicas permits, which comes after ResolveAll.
-constexpr int kMostReplicasPerDevice = 16;
-
 absl::string_view KindName(v1::DeviceKind kind) {
   switch (kind) {
     case v1::DEVICE_KIND_GPU:
@@ -112,10 +109,10 @@ absl::Status DeviceCheck::ResolveAll(v1::Replicas* replicas) const {
     return FieldError("devices", absl::StrCat("is \"all\", but this daemon has no ", KindName(kind),
                                               " devices; use another device_kind"));
   }
-  // Their product must fit.
-  if (replicas->replicas_per_device() < 0 || replicas->replicas_per_device() > kMostReplicasPerDevice) {
+  // The count is a product, and CheckReplicas sees only the count.
+  if (replicas->replicas_per_device() < 0 || replicas->replicas_per_device() > kMaxReplicasPerDevice) {
     return FieldError("replicas_per_device", absl::StrCat("is ", replicas->replicas_per_device(),
-                                                          "; it must be from 1 to ", kMostReplicasPerDevice));
+                                                          "; it must be from 1 to ", kMaxReplicasPerDevice));
   }
   replicas->clear_devices();
   for (const v1::Device& device : devices_) {

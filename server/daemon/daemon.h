@@ -80,7 +80,7 @@ class Daemon {
 
   // Returns true if the database was found damaged or missing. The next daemon on the folder repairs the
   // database.
-  bool is_damaged() const { return is_damaged_; }
+  bool is_damaged() const { return is_damaged_ || is_lost_; }
   // Returns true while the daemon saves the content of a removed or replaced database, which would be lost
   // with the process.
   bool is_saving() const { return is_saving_; }
@@ -159,6 +159,7 @@ class Daemon {
   // The last restoration of the database, by this daemon or an earlier daemon.
   std::optional<Restoration> restoration_;
   std::atomic<bool> is_damaged_ = false;
+  std::atomic<bool> is_lost_ = false;  // The database's file was removed or replaced.
   std::atomic<bool> is_saving_ = false;
   std::unique_ptr<Store> store_;
   std::unique_ptr<TokenRegistry> tokens_;

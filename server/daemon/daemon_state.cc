@@ -98,7 +98,7 @@ void Daemon::OnDamage(const absl::Status& damage) {
 }
 
 bool Daemon::OnLost(const absl::Status& loss, Connection* connection) {
-  is_damaged_ = true;
+  is_lost_ = true;
   is_saving_ = true;
   const absl::StatusOr<v1::Backup> saved = backups_->CreateFrom(connection);
   is_saving_ = false;

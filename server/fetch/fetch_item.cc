@@ -101,8 +101,8 @@ absl::Status FetchItem::PrepareFolder(const FetchTools& tools) {
   files_total_ = static_cast<int64_t>(files_.size());
   if (!plan_.folder) {
     missing_.push_back(0);
-    // Its size is unknown before the server's answer.
-    return tools.cache->Reserve(key_, kCacheBlockBytes);
+    // Its size is unknown before the server's answer. A cached file may need no room.
+    return known_.has_value() ? absl::OkStatus() : tools.cache->Reserve(key_, kCacheBlockBytes);
   }
   // The files of an earlier try, and the files of the cached entry.
   std::map<std::string, CacheFile> here, known;

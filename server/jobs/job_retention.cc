@@ -77,9 +77,11 @@ void JobRetention::Wake() {
 void JobRetention::OnMoved(const v1::Job& job) {
   if (!IsTerminal(job.state())) return;
   MutexLock lock(&mutex_);
-  // The job's own end proves nothing: its worker may report late, or have another node's clock.
+  // The job's own end proves little: its worker may report late, or have another node's clock.
   const absl::Time now = clock_->Now();
-  if (absl::AbsDuration(AheadBy(now)) > kTolerance) was_off_ = woken_ = true;
+  if (absl::AbsDuration(AheadBy(now)) > kTolerance || absl::AbsDuration(AheadBy(EndOf(job))) > kSkew) {
+    was_off_ = woken_ = true;
+  }
   LookLocked(job.sweep().empty() ? job.name() : job.sweep(), EndOf(job) + keep_);
   // This job may have been the last that kept its source.
   const std::string& source = job.spec().initial_weights().artifact().job();

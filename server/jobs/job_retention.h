@@ -28,7 +28,8 @@ namespace tandem {
 // A job's age is the wall-clock time since its end. The clock may be wrong at a start, and may jump. So
 // nothing is deleted for a day, or for `keep` if `keep` is shorter, after this object is created and after
 // each jump of more than a minute. A timestamp more than a day in the future counts as the time of the last
-// start or jump. A worker that reports its job's end late, or whose node has another clock, is no jump.
+// start or jump. An end that is more than a day off also counts as a jump. An end that is less off does not:
+// a worker may report late, and another node has another clock.
 class JobRetention : public JobObserver {
  public:
   struct Options {

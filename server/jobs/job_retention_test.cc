@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <string>
 #include <utility>
@@ -286,15 +287,22 @@ TEST_F(JobRetentionTest, AWorkersOtherTimeStopsNoDeletion) {
 }
 
 TEST_F(JobRetentionTest, AWorkersClockThatIsYearsBackDeletesNoNewJob) {
-  retention_.Start();
+  JobRetention later(&jobs_.machine(), {.keep = kKeep}, &jobs_.clock(), NoteNews());
+  jobs_.machine().AddObserver(&later);
+  later.Start();
   jobs_.clock().Advance(10 * kDay);
   const std::string id = jobs_.NewJob();
   const absl::Time created = jobs_.clock().Now();
   ASSERT_TRUE(jobs_.Schedule(id).ok());
   internal::v1::WorkerEvent finished = Finished(1, v1::JOB_STATE_FAILED);
   *finished.mutable_time() = TimestampOf(absl::UnixEpoch());
+  // The job trained for longer than jobs are kept.
+  jobs_.clock().Advance(2 * kDay);
+  const absl::Time reported = jobs_.clock().Now();
   ASSERT_TRUE(jobs_.Apply(id, 1, {finished}).ok());
-  ExpectDeletedAt(created + kKeep, id, &retention_);
+  AwaitNews(1);
+  // The job's end is unknown, so deletions wait for a day after the report.
+  ExpectDeletedAt(std::max(created + kKeep, reported + kDay), id, &later);
 }
 
 // A job that starts from the other job's model makes the retention look at it early.

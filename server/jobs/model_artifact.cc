@@ -47,7 +47,7 @@ absl::StatusOr<ModelFile> FindModelArtifact(const v1::Job& job, const std::strin
   }
   const std::string shown = absl::CHexEscape(wanted.substr(0, 80));
   // A running job may list another model, such as its best, before kModelFile.
-  if (!IsTerminal(job.state())) {
+  if (!IsTerminal(job.state()) && (models.empty() || wanted == kModelFile)) {
     return WithReason(
         absl::FailedPreconditionError(absl::StrCat(
             "cannot use the model of ", job.name(),

@@ -54,8 +54,9 @@ absl::StatusOr<Endpoint> ParseListen(const std::string& text) {
   if (IsUnspecified(endpoint.host)) {
     return absl::InvalidArgumentError(
         absl::StrCat("cannot serve on \"", text,
-                     "\": the page answers only requests for its own address, and this is none; give an "
-                     "address of this machine, or listen on 127.0.0.1 and use an SSH tunnel"));
+                     "\": the page answers only requests to the address that it listens on, and browsers "
+                     "open another; give an address of this machine, or listen on 127.0.0.1 and use an SSH "
+                     "tunnel"));
   }
   return endpoint;
 }

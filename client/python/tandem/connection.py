@@ -109,7 +109,7 @@ class Connection:
             return value if value is not None else os.environ.get(variable, "")
 
         self.timeout = options.timeout or seconds(os.environ.get("TANDEM_TIMEOUT") or "30s", "TANDEM_TIMEOUT")
-        # Of calls for which the daemon may read data, and of a job's history.
+        # The timeouts, in seconds, of calls for which the daemon may read data, and of a job's history.
         self.reading_timeout = max(self.timeout, READING_TIMEOUT)
         self.history_timeout = max(self.timeout, HISTORY_TIMEOUT)
         self.reconnect_timeout = (options.reconnect_timeout if options.reconnect_timeout is not None else
@@ -225,7 +225,7 @@ class Cancellation:
                 call.cancel()
 
 
-# Of the work that runs now. None: nothing can cancel it.
+# The cancellation of the running work; None if nothing can cancel the work.
 CANCELLATION: "contextvars.ContextVar[Optional[Cancellation]]" = contextvars.ContextVar("CANCELLATION", default=None)
 
 

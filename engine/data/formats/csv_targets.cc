@@ -95,7 +95,7 @@ void TrainingTargets::Add(const CsvTable& table, int64_t row, size_t column, abs
 }
 
 absl::Status TrainingTargets::mixed_status() const {
-  if (!points_status_.ok() || !are_mixed()) return points_status_;
+  if (!are_mixed()) return absl::OkStatus();
   const bool is_text = texts_.count <= numbers_.count;
   const Seen& fewer = is_text ? texts_ : numbers_;
   const Seen& others = is_text ? numbers_ : texts_;

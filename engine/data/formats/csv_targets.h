@@ -33,9 +33,10 @@ class TrainingTargets {
   // Return the INVALID_ARGUMENT of the first target that breaks a rule, or OK. The rules:
   // no target is empty,
   const absl::Status& empty_status() const { return empty_status_; }
-  // numbers are not mixed with text (the error names the first target of the rarer kind), and have no points
-  // between thousands in a table with decimal commas,
+  // numbers are not mixed with text (the error names the first target of the rarer kind),
   absl::Status mixed_status() const;
+  // numbers have no points between thousands in a table with decimal commas,
+  const absl::Status& points_status() const { return points_status_; }
   // all targets are values,
   const absl::Status& value_status() const { return value_status_; }
   // all targets are numbers of classes,

@@ -39,6 +39,12 @@ void ColumnProfile::AddText(int64_t row, absl::string_view cell) {
   }
   double number = 0;
   const bool has_points = rules_.decimal_comma && HasThousandsPoints(cell);
+  if (has_points && !shows_points_) {
+    // Messages show the cell that tells most.
+    shows_points_ = true;
+    first_text_ = std::string(cell);
+    first_text_row_ = row;
+  }
   if (has_points || (!IsHexadecimal(cell) && absl::SimpleAtod(cell, &number))) ++odd_numbers_;
   const auto add_date = [&](bool day_first, int64_t* dates) {
     // If any text before is no date in this order, the order does not matter.
@@ -109,8 +115,10 @@ std::string ColumnProfile::Fault(absl::string_view column) const {
                             "; ", rule, ", or the column's kind must be another");
       }
       return absl::StrCat("row ", first_text_row_, ", column ", column, " is ", QuotedCell(first_text_), "; ",
-                          rule, ", because the column holds numbers in ", numbers_,
-                          numbers_ == 1 ? " other row" : " other rows",
+                          rule,
+                          numbers_ == 0 ? ""
+                                        : absl::StrCat(", because the column holds numbers in ", numbers_,
+                                                       numbers_ == 1 ? " other row" : " other rows"),
                           "; correct it, name such cells in csv.missing_texts, or give the column's kind in "
                           "csv.columns");
     }

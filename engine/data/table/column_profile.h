@@ -70,6 +70,7 @@ class ColumnProfile {
   // The first text, and the first text that is no date.
   std::string first_text_;
   int64_t first_text_row_ = 0;
+  bool shows_points_ = false;  // Whether first_text_ is the first number with points between thousands.
   std::string first_other_;
   int64_t first_other_row_ = 0;
   bool has_several_texts_ = false;
