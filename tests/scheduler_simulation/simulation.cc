@@ -170,7 +170,7 @@ class Simulator {
 
   Snapshot TakeSnapshot() const {
     Snapshot snapshot;
-    snapshot.now = now_;
+    snapshot.now = snapshot.monotonic_now = now_;
     snapshot.devices = slots_;
     snapshot.queue = &queue_;
     for (int user = 0; user < users_; ++user) {
