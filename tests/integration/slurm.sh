@@ -82,8 +82,7 @@ await 30 idle 2 || die "the nodes are not idle"
 login scontrol update nodename=n1 state=down reason=test
 tandem doctor >"$scratch/doctor" 2>&1 || true
 expect_text 'the partition "brief" starts no jobs: it is down, or all of its 1 nodes are down' "$scratch/doctor"
-# Slurm refuses to resume a node that has come back by itself.
-login scontrol update nodename=n1 state=resume || true
+login scontrol update nodename=n1 state=resume
 await 30 idle 2 || die "the nodes are not idle"
 
 echo "-- a cancellation does not wait for a rank that never came"

@@ -99,7 +99,7 @@ def check_yaml(place, text):
 
 
 def make_data():
-    """The data of client/README.md: flowers/, x.npy, y.npy and sales.csv."""
+    """The data of client/README.md: flowers/, x.npy, y.npy, rows.npy, prices.npy and sales.csv."""
     def chunk(kind, data):
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
@@ -120,6 +120,8 @@ def make_data():
 
     save("x.npy", "<f4", (100, 8), array.array("f", [i % 7 for i in range(800)]))
     save("y.npy", "<i8", (100,), array.array("q", [i % 3 for i in range(100)]))
+    save("rows.npy", "<f4", (100, 796), array.array("f", [i % 7 for i in range(79600)]))
+    save("prices.npy", "<f4", (100,), array.array("f", range(100)))
     with open("sales.csv", "w") as file:
         file.write("shop,size,sales\n" + "".join(f"shop {i % 300},{i % 7},{i % 300 + 10 * (i % 7)}\n" for i in range(900)))
 

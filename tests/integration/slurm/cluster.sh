@@ -117,7 +117,7 @@ SchedulerType=sched/backfill
 SchedulerParameters=bf_interval=5
 PreemptType=preempt/partition_prio
 PreemptMode=REQUEUE
-ReturnToService=2
+ReturnToService=1
 SlurmdTimeout=15
 KillWait=5
 MinJobAge=60
