@@ -232,6 +232,12 @@ function curvesIn(events) {
   }
   return curves;
 }
+// The job's log, when the page has all of it: a page may say that a job has ended before it has the last events.
+async function endedLog(page, id) {
+  const log = await stage.log(id);
+  await until("the log's last event", async () => (await page.evaluate(() => window.tandemHistory.sequence)) >= Number(log.at(-1).sequence));
+  return log;
+}
 const isSame = (a, b) => a === b || (Number.isNaN(a) && Number.isNaN(b));
 function expectSame(shown, stored) {
   assert.deepEqual(Object.keys(shown).sort(), Object.keys(stored).sort());
@@ -246,8 +252,8 @@ function expectSame(shown, stored) {
 await test("an ended job's curves, tables and files are the log's", async () => {
   await page.show(`#/jobs/${done}`);
   await awaitState(page, "succeeded");
-  await until("the curves", async () => Object.keys(await curvesOf(page)).length > 0);
-  expectSame(await curvesOf(page), curvesIn(await stage.log(done)));
+  const stored = curvesIn(await endedLog(page, done));
+  expectSame(await curvesOf(page), stored);
   assert.equal(await page.getByRole("region", {name: "Epochs", exact: true}).locator("tbody tr").count(), 3);
   assert.equal(await page.locator("svg.matrix rect").count(), 16);
   await page.getByText("Job file").click();
@@ -425,7 +431,7 @@ await test("a long job's curves are reduced; a zoom has all points, and live poi
   await until("later points", async () => (await state("training/loss")).last > begin.last + 200);
   await press(page, "Cancel");
   await awaitState(page, "cancelled");
-  const stored = curvesIn(await stage.log(id));
+  const stored = curvesIn(await endedLog(page, id));
   const shown = await curvesOf(page);
   // All shown points are the log's; none is missing where the page zoomed in, or that came later.
   expectPart(shown, stored);
@@ -486,7 +492,8 @@ await test(`no point is lost or doubled over ${BREAKS} breaks`, async () => {
   await press(page, "Cancel");
   await awaitState(page, "cancelled");
   await awaitState(again, "cancelled");
-  const stored = curvesIn(await stage.log(id));
+  const stored = curvesIn(await endedLog(page, id));
+  await endedLog(again, id);
   expectSame(await curvesOf(page), stored);
   // After many breaks, the second page's history is a reduced one: each of its points is the log's.
   const shown = await curvesOf(again);
@@ -576,7 +583,8 @@ await test("a job that failed and is resumed goes on in the page", async () => {
   await press(page, "Resume");
   await awaitState(page, "succeeded", 60);
   assert.equal(await page.locator("main p.error").first().textContent(), "");
-  expectSame(await curvesOf(page), curvesIn(await stage.log(id)));
+  const stored = curvesIn(await endedLog(page, id));
+  expectSame(await curvesOf(page), stored);
 });
 
 await test("the queue says why jobs wait", async () => {
