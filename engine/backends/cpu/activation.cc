@@ -4,6 +4,7 @@
 #include <cmath>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "dnnl.hpp"
@@ -97,10 +98,13 @@ absl::Status LowerLoop(Lowering& lowering, const Node& node, const ActivationRul
   TANDEM_ASSIGN_OR_RETURN(const Region dy, lowering.Get(node.inputs.back(), layout));
   const Region y = lowering.Define(node.outputs[0], layout);
   const bool gelu = rule.function == ActivationFunction::kGelu;
+  std::vector<Region> reads = {x};
+  if (is_grad) reads.push_back(dy);
+  const int replaced = is_grad ? 1 : 0;
   lowering.Emit({.name = absl::StrCat(node.op->kind(), " ", rule.ToString()),
-                 .reads = {x, dy},
+                 .reads = std::move(reads),
                  .writes = {y},
-                 .in_place = {{0, 1}},
+                 .in_place = {{0, replaced}},
                  .run = [=, elements = layout.elements()](const RunContext& run) {
                    const float* from = run.At<const float>(x);
                    const float* grad = run.At<const float>(dy);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "dnnl.hpp"
@@ -221,10 +222,14 @@ absl::Status LowerBatchNormInference(Lowering& lowering, const Node& node) {
   TANDEM_ASSIGN_OR_RETURN(const Result result, DefineResult(lowering, node, view.layout, x));
   const Region factors = ChannelScratch<float>(lowering, sizes, 1);
   const double epsilon = static_cast<const BatchNormInferenceOp&>(*node.op).epsilon;
+  std::vector<Region> reads = {x, weight, bias, mean, variance};
   std::vector<std::pair<int, int>> in_place = {{0, 0}};
-  if (result.adds) in_place.push_back({0, 5});
+  if (result.adds) {
+    reads.push_back(result.addend);
+    in_place.push_back({0, 5});
+  }
   lowering.Emit({.name = "batch_norm_inference" + result.suffix,
-                 .reads = {x, weight, bias, mean, variance, result.addend},
+                 .reads = std::move(reads),
                  .writes = {result.y, factors},
                  .in_place = std::move(in_place),
                  .run = [=](const RunContext& run) {

@@ -65,9 +65,10 @@ double LossOf(const ClassLossRows& rows, int64_t n) {
   float largest = 0;
   if (settings.mode == Mode::kCrossEntropy) {
     largest = LargestOf(x, rows.classes);
-    float sum = 0;
+    // A float would lose the small addends of a million classes.
+    double sum = 0;
     for (int64_t c = 0; c < rows.classes; ++c) sum += std::exp(x[c] - largest);
-    log_sum = std::log(static_cast<double>(sum));
+    log_sum = std::log(sum);
   }
   for (int64_t c = 0; c < rows.classes; ++c) {
     const double weighted = rows.Weighted(n, c);
@@ -106,14 +107,14 @@ void GradOf(const ClassLossRows& rows, int64_t n, float factor, float* grad) {
     return;
   }
   const float largest = LargestOf(x, rows.classes);
-  float sum = 0;
+  double sum = 0;
   double total = 0;
   for (int64_t c = 0; c < rows.classes; ++c) {
     grad[c] = std::exp(x[c] - largest);
     sum += grad[c];
     total += rows.Weighted(n, c);
   }
-  const float scale = factor * static_cast<float>(total) / sum;
+  const float scale = static_cast<float>(factor * total / sum);
   for (int64_t c = 0; c < rows.classes; ++c) grad[c] = scale * grad[c] - factor * rows.Weighted(n, c);
 }
 

@@ -50,6 +50,8 @@ template <bool kNarrow, typename Steps>
 inline __attribute__((always_inline)) void AddProducts(const float* const* from, int64_t from_stride,
                                                        float* const* to, int64_t to_stride, int64_t count,
                                                        const Steps& step) {
+  // g++ does not know that _tile_loadd reads memory: the stores before must be done.
+  __asm__ volatile("" : : : "memory");
   if (from == nullptr) {
     _tile_zero(0);
     _tile_zero(1);
