@@ -275,6 +275,9 @@ TEST(PredictionInputTest, RawRowsArePreparedAsInTraining) {
   expect("name;port;age\nAnn;S;15,0\n\"B; C\";Q;\n");
   // Another delimiter, and no names: the features, or the columns of the training table.
   expect("sep=|\nport|age\nS|15\nQ|\n");
+  // Commas between cells leave points for the decimals.
+  expect("age,port\n15.000,S\nNA,Q\n");
+  EXPECT_THAT(FaultOf(Csv("age;port\n15.000;S\n"), model), HasSubstr("remove points between thousands"));
   expect("15;S\n;Q\n");
   expect("15;yes;S\n;no;Q\n");
   std::vector<std::string> notices;

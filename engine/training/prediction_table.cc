@@ -103,7 +103,13 @@ absl::StatusOr<Tensor> ReadPreparedTable(absl::string_view bytes, const TrainedM
   TANDEM_RETURN_IF_ERROR(decoder.Decode(bytes, &text));
   TANDEM_RETURN_IF_ERROR(decoder.Finish());
   TANDEM_ASSIGN_OR_RETURN(const CsvFormat format, FormatOf(text, model));
-  const TableEncoder encoder(*model.trained_on.preparation);
+  v1::TablePreparation preparation = *model.trained_on.preparation;
+  const auto& table = model.trained_on.table;
+  // Commas that split the rows leave points for the decimals.
+  if (table.has_value() && table->delimiter != ',' && format.syntax.delimiter == ',') {
+    preparation.set_decimal_comma(false);
+  }
+  const TableEncoder encoder(std::move(preparation));
   CsvReader reader(text, format.syntax);
   Cells cells;
   TANDEM_ASSIGN_OR_RETURN(bool more, reader.Next(&cells));

@@ -250,9 +250,9 @@ void AddNotices(const v1::CsvSource& source, const CsvTable& table, SeenColumns 
   if (!seen.missing.empty()) {
     const bool shows_all = seen.missing.size() <= kShownColumns;
     seen.missing.resize(std::min(kShownColumns, seen.missing.size()));
-    columns.notices.push_back(
-        absl::StrCat("Missing cells in ", table.rows, " rows are filled: ", absl::StrJoin(seen.missing, ", "),
-                     shows_all ? "" : ", ...", ". csv.missing chooses the replacement."));
+    columns.notices.push_back(absl::StrCat(
+        "Of ", table.rows, " rows, these missing cells are filled: ", absl::StrJoin(seen.missing, ", "),
+        shows_all ? "" : ", ...", ". csv.missing chooses the replacement."));
   }
   columns.notices.push_back(Kinds(columns.plans));
 }
@@ -355,9 +355,11 @@ absl::Status CheckModelChoices(const v1::CsvSource& source, const CsvTable& tabl
   return choices.ToStatus();
 }
 
-std::optional<v1::TablePreparation> WithRefusals(const v1::CsvSource& source, const CsvTable& table,
-                                                 std::optional<v1::TablePreparation> preparation) {
+std::optional<v1::TablePreparation> PreparationFor(const v1::CsvSource& source, const CsvTable& table,
+                                                   std::optional<v1::TablePreparation> preparation) {
   if (!preparation.has_value()) return preparation;
+  // A mark that was only found would give 1.234 and 1,234 another meaning than the model's table gave them.
+  if (source.has_decimal_comma()) preparation->set_decimal_comma(source.decimal_comma());
   for (size_t i = 0; i < table.features.size(); ++i) {
     v1::PreparedColumn& column = *preparation->mutable_columns(static_cast<int>(i));
     const v1::CsvColumn choice = ChoiceOf(source, table.names[table.features[i]]);

@@ -42,14 +42,14 @@ absl::StatusOr<CsvColumns> PlanCsvColumns(const v1::CsvSource& source, const Csv
 
 // Checks that the choices of `source` repeat the preparation of the model that `table` is matched to. Without
 // a preparation, the model takes plain numbers. INVALID_ARGUMENT with the fields that contradict the model.
-// MISSING_VALUES_REFUSE never does: see WithRefusals.
+// MISSING_VALUES_REFUSE never does: see PreparationFor.
 absl::Status CheckModelChoices(const v1::CsvSource& source, const CsvTable& table,
                                const std::optional<v1::TablePreparation>& preparation);
 
-// Returns the preparation of `table`, with refuse_missing for each column whose missing cells `source`
-// refuses.
-std::optional<v1::TablePreparation> WithRefusals(const v1::CsvSource& source, const CsvTable& table,
-                                                 std::optional<v1::TablePreparation> preparation);
+// Returns the preparation as `table` needs it: refuse_missing for each column whose missing cells `source`
+// refuses, and the decimal mark that `source` gives.
+std::optional<v1::TablePreparation> PreparationFor(const v1::CsvSource& source, const CsvTable& table,
+                                                   std::optional<v1::TablePreparation> preparation);
 
 // Checks the fields of `source` that choose kinds, missing cells and scales, without the table.
 absl::Status CheckCsvChoices(const v1::CsvSource& source);

@@ -43,7 +43,7 @@ class RowReader {
   // numbers that are used as they are.
   RowReader(const v1::CsvSource& source, const CsvTable& table,
             const std::optional<v1::TablePreparation>& preparation) {
-    std::optional<v1::TablePreparation> read = WithRefusals(source, table, preparation);
+    std::optional<v1::TablePreparation> read = PreparationFor(source, table, preparation);
     if (read.has_value()) encoder_.emplace(*std::move(read));
   }
 
@@ -331,6 +331,9 @@ absl::Status PlanTable(const v1::CsvSource& source, const DataNames& model, cons
   if (model.matches_inputs) {
     TANDEM_RETURN_IF_ERROR(CheckModelChoices(source, tables.train, model.preparation));
     info.preparation = model.preparation;
+    if (info.preparation.has_value() && source.has_decimal_comma()) {
+      info.preparation->set_decimal_comma(source.decimal_comma());
+    }
   } else {
     TANDEM_ASSIGN_OR_RETURN(tables.columns, PlanCsvColumns(source, tables.train, rows.profiles()));
     tables.train.features = tables.columns.features;

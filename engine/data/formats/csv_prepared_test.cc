@@ -57,7 +57,7 @@ TEST_F(PreparedTest, GapsCategoriesAndTextTrain) {
               ElementsAre(0, 1, FloatNear(0.4472136F, 1e-6), 0, 1, 0))
       << "the median 20 is the mean too";
   EXPECT_THAT(opened.info.notices, Contains(HasSubstr("many different texts are left out: 'name'")));
-  EXPECT_THAT(opened.info.notices, Contains(HasSubstr("Missing cells in 4 rows are filled: 'age' 1.")));
+  EXPECT_THAT(opened.info.notices, Contains(HasSubstr("Of 4 rows, these missing cells are filled: 'age' 1.")));
 }
 
 TEST_F(PreparedTest, NoNoticeNamesAColumnThatTheSpecLeavesOut) {
@@ -91,6 +91,21 @@ TEST_F(PreparedTest, AnotherTableIsPreparedLikeTheModels) {
   const DataNames plain{.features = {"age", "fare"}, .targets = {"lived"}, .classes = {"no", "yes"}};
   refused = OpenDataset(Spec("age,fare,lived\n,2,no\n1,2,yes\n"), &plain);
   EXPECT_THAT(std::string(refused.status().message()), HasSubstr("row 2, column 'age' is empty"));
+}
+
+TEST_F(PreparedTest, AnotherTableMayGiveItsDecimalMark) {
+  const std::string plain = "scaling: NUMBER_SCALING_NONE target_scaling: NUMBER_SCALING_NONE";
+  const OpenedDataset trained = Open(Spec("a;b;y\n1,5;2;0\n2,25;3;1\n", plain));
+  const DataNames model{.features = {"a", "b"}, .preparation = trained.info.preparation};
+  const std::string points = "a,b,y\n75.614,3,0\n1.5,4,1\n";
+  EXPECT_THAT(
+      std::string(OpenDataset(Spec(points, plain), &model).status().message()),
+      HasSubstr("row 2, column 'a' is '75.614'; it must be a finite number (at most 3.4e38; in a table with "
+                "decimal commas, remove points between thousands"));
+  const OpenedDataset own = Open(Spec(points, plain + " decimal_comma: false"), &model);
+  EXPECT_THAT(Samples<float>(*own.train), ElementsAre(75.614F, 3, 1.5F, 4));
+  ASSERT_TRUE(own.info.preparation.has_value());
+  EXPECT_FALSE(own.info.preparation->decimal_comma());
 }
 
 TEST_F(PreparedTest, DataWithoutNamesAreMatchedByPosition) {

@@ -139,12 +139,16 @@ bool HasThousandsPoints(absl::string_view text) {
 }
 
 std::string NumberRule(absl::string_view text, bool decimal_comma) {
-  return absl::StrCat("it must be a finite number (at most 3.4e38",
-                      decimal_comma && HasThousandsPoints(text)
-                          ? "; in a table with decimal commas, remove points between thousands, and write a "
-                            "comma for a decimal point"
-                          : "",
-                      ")");
+  const char* advice = "";
+  if (decimal_comma && HasThousandsPoints(text)) {
+    advice =
+        "; in a table with decimal commas, remove points between thousands, and write a comma for a decimal "
+        "point";
+  } else if (!decimal_comma && absl::StrContains(text, ',') &&
+             text.find_first_not_of("0123456789.,+- ") == absl::string_view::npos) {
+    advice = "; remove commas between thousands, and write a point for a decimal comma";
+  }
+  return absl::StrCat("it must be a finite number (at most 3.4e38", advice, ")");
 }
 
 bool ParseCsvNumber(absl::string_view text, bool decimal_comma, double* number) {

@@ -47,7 +47,7 @@ bool HasThousandsPoints(absl::string_view text);
 bool ParseCsvNumber(absl::string_view text, bool decimal_comma, double* number);
 
 // Returns the rule of ParseCsvNumber for messages: "it must be a finite number (at most 3.4e38)". Says how to
-// mend points between thousands if `text` has them.
+// mend points or commas of `text` that make it no number.
 std::string NumberRule(absl::string_view text, bool decimal_comma);
 
 // A date of a cell, perhaps with a time.

@@ -55,13 +55,22 @@ TEST(CellTest, NumbersMayHaveADecimalComma) {
   EXPECT_FALSE(ParseCsvNumber(std::string(70, '1') + ",5", true, &number));
 }
 
+TEST(CellTest, ARuleSaysWhichCommasMustGo) {
+  EXPECT_EQ(NumberRule("shop", false), "it must be a finite number (at most 3.4e38)");
+  EXPECT_EQ(NumberRule("a, b", false), NumberRule("shop", false));
+  EXPECT_EQ(NumberRule("75,614", true), NumberRule("shop", false));
+  for (const char* text : {"75,614", " -1,234.5", "1,234,567"}) {
+    EXPECT_THAT(NumberRule(text, false), HasSubstr("remove commas between thousands, and write a point"))
+        << text;
+  }
+}
+
 TEST(CellTest, PointsBetweenThousandsAreNoDecimalPoints) {
   double number = 0;
   for (const char* text : {"1.234", " -12.345 ", "+123.456", "1.234.567", "1.234,5", "1.234.567,89"}) {
     EXPECT_TRUE(HasThousandsPoints(text)) << text;
     EXPECT_FALSE(ParseCsvNumber(text, true, &number)) << text;
     EXPECT_THAT(NumberRule(text, true), HasSubstr("remove points between thousands")) << text;
-    EXPECT_EQ(NumberRule(text, false), "it must be a finite number (at most 3.4e38)");
   }
   // Other points are decimal points, and so are all points of a table without decimal commas.
   for (const char* text : {"1.5", "0.125", "-0.125", "12.34", "1.2345", "1234.567", "1.234e2", ".125"}) {
