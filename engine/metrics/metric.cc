@@ -109,7 +109,7 @@ absl::Status CheckMetrics(const v1::Training& training) {
   if (training.top_k() < 0) {
     violations.Add("top_k", absl::StrCat("is ", training.top_k(), "; it must be at least 1"));
   } else if (training.top_k() > 0 && seen.count(v1::METRIC_TOP_K) == 0) {
-    violations.Add("top_k", "is for METRIC_TOP_K; give that in metrics too");
+    violations.Add("top_k", "is for the metric top_k; give top_k in metrics too");
   }
   return violations.ToStatus();
 }

@@ -67,7 +67,7 @@ void CheckPrecision(const v1::Training& training, FieldViolations& violations) {
   }
   if (!training.has_loss_scaling()) return;
   if (training.precision() != v1::PRECISION_FLOAT16) {
-    violations.Add("training.loss_scaling", "is for PRECISION_FLOAT16 alone; leave it out");
+    violations.Add("training.loss_scaling", "is for the precision float16 alone; leave it out");
   }
   const v1::LossScaling& scaling = training.loss_scaling();
   const auto check = [&](absl::string_view field, bool given, double value, bool good, const char* wanted) {

@@ -159,7 +159,7 @@ TEST_F(CsvTest, NumbersBesideTextAreRefused) {
   ExpectViolation(
       Spec("x,y\n1,2\n2,3.5\n3,4o\n4,5\n"), "csv.train",
       "row 4, column 'y' is '4o', which is no number, but the column holds numbers in 3 other rows; "
-      "correct it, or give csv.targets: TARGET_KIND_CLASS");
+      "correct it, or give csv.targets: class");
   ExpectViolation(Spec("x,y\n1,2\n2,nan\n"), "csv.train", "row 3, column 'y' is 'nan', which is no number");
   ExpectViolation(
       Spec("x,kind\n1,cat\n2,7\n3,dog\n"), "csv.train",

@@ -86,7 +86,8 @@ TEST_F(TextTest, ValidationOfItsOwn) {
 }
 
 TEST_F(TextTest, NamesTheFieldsAtFault) {
-  ExpectViolation(Spec("abc", ""), "text.sequence_length", "is 0; it must be from 1");
+  ExpectViolation(Spec("abc", ""), "text.sequence_length", "is required; give the tokens of a sample");
+  ExpectViolation(Spec("abc", "sequence_length: -1"), "text.sequence_length", "is -1; it must be from 1");
   ExpectViolation(Spec("abc", "sequence_length: 3"), "text.train",
                   "gives 3 tokens, too few for one sequence of 3");
   ExpectViolation(Spec("ab\xFF"
