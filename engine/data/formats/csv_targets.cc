@@ -14,8 +14,7 @@ namespace {
 // The limits of class names: their number and their bytes. A column beyond them names no classes.
 constexpr size_t kMaxClassNames = 1 << 20;
 constexpr size_t kMaxNamesBytes = size_t{64} << 20;
-constexpr absl::string_view kNamesClasses =
-    ", or give csv.targets: class if the column names classes";
+constexpr absl::string_view kNamesClasses = ", or give csv.targets: class if the column names classes";
 
 // Parses a class that is a number, below `classes` unless that is 0.
 absl::StatusOr<int32_t> ClassNumber(const CsvTable& table, int64_t row, size_t column, absl::string_view text,

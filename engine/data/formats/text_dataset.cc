@@ -202,10 +202,11 @@ absl::StatusOr<Texts> ReadTexts(const v1::DatasetSpec& spec, const DataNames& mo
   FieldViolations violations;
   if (source.train().empty()) violations.Add("text.train", "is required: the path of a text");
   if (source.sequence_length() < 1 || source.sequence_length() > kMaxLength) {
-    violations.Add("text.sequence_length",
-                   source.sequence_length() == 0
-                       ? std::string("is required; give the tokens of a sample, such as 64")
-                       : absl::StrCat("is ", source.sequence_length(), "; it must be from 1 to ", kMaxLength));
+    violations.Add(
+        "text.sequence_length",
+        source.sequence_length() == 0
+            ? std::string("is required; give the tokens of a sample, such as 64")
+            : absl::StrCat("is ", source.sequence_length(), "; it must be from 1 to ", kMaxLength));
   }
   if (source.stride() < 0 || source.stride() > kMaxTextBytes) {
     violations.Add("text.stride",
