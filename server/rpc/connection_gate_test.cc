@@ -126,6 +126,28 @@ TEST_P(ManyConnectionsTest, OneAfterTheOther) {
   }
 }
 
+// As on a busy machine: a look takes a second, and uses no processor time.
+TEST_F(ConnectionGateTest, ALookThatWaitsIsFollowedByAnotherSoon) {
+  Mutex mutex;
+  int looks = 0;
+  Open(4, [&] {
+    {
+      MutexLock lock(&mutex);
+      ++looks;
+    }
+    absl::SleepFor(absl::Seconds(1));
+    return Harm();
+  });
+  Connect();
+  {
+    MutexLock lock(&mutex);
+    const auto has_two = [&looks] { return looks >= 2; };
+    // 20 times the look's duration would be longer.
+    EXPECT_TRUE(mutex.AwaitWithTimeout(absl::Condition(&has_two), absl::Seconds(15)));
+  }
+  gate_->Stop();
+}
+
 TEST_F(ConnectionGateTest, ListensNoMoreOnceStopped) {
   Open(0);
   EXPECT_GE(gate_->most(), 100) << "half of the files that may be open";
