@@ -13,7 +13,7 @@ while True:
     print(listener.recv(4096).decode().replace("\n", "|"), flush=True)
 END
 disown
-await 180 test -S "$scratch/notify"
+await 180 test -S "$scratch/notify" || die "the socket of the service manager is not there"
 
 # get PATH FILE: the page's body; the status is in $status.
 get() {
