@@ -99,7 +99,7 @@ class TlsTest : public ::testing::Test {
     grpc::GenericStub stub(
         grpc::CreateCustomChannel(absl::StrCat("127.0.0.1:", port_), credentials, arguments));
     grpc::ClientContext context;
-    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(20));
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
     context.AddMetadata("authorization", "Bearer " + token);
     grpc::Slice empty("", 0);
     const grpc::ByteBuffer request(&empty, 1);
@@ -115,7 +115,7 @@ class TlsTest : public ::testing::Test {
 
   template <typename Condition>
   bool Await(Condition condition) {
-    return Eventually(condition, absl::Seconds(15));
+    return Eventually(condition);
   }
 
   TemporaryFolder folder_;

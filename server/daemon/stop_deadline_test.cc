@@ -23,13 +23,14 @@ TEST(StopDeadlineTest, EndsTheProcessOnceTheTimeIsOver) {
 TEST(StopDeadlineTest, DoesNothingIfTheStopIsInTime) {
   const auto status = [] { return 3; };
   { const StopDeadline deadline(absl::Minutes(1), Never, status); }
-  { const StopDeadline deadline(absl::Milliseconds(20), Never, status); }
+  // Long enough for a busy machine, and over before the end of the test.
+  { const StopDeadline deadline(absl::Seconds(2), Never, status); }
   {
     const StopDeadline deadline(
         absl::ZeroDuration(), [] { return true; }, status);
     absl::SleepFor(absl::Milliseconds(100));
   }
-  absl::SleepFor(absl::Milliseconds(100));
+  absl::SleepFor(absl::Seconds(2));
 }
 
 // For example until the store has saved the content of a removed database.

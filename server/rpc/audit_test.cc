@@ -114,7 +114,7 @@ TEST_F(AuditTest, SaysOfWhatUploadABrokenCallIs) {
   const auto is_written = [this] {
     return ContentOrEmpty(folder_->path() + "/audit.log").find("UploadFiles") != std::string::npos;
   };
-  EXPECT_TRUE(Eventually(is_written, absl::Seconds(10)));
+  EXPECT_TRUE(Eventually(is_written));
   EXPECT_THAT(Short(Lines()),
               ElementsAre(absl::StrCat("admin CreateUpload ", upload.name(), " OK"),
                           absl::StrCat("admin UploadFiles ", upload.name(), " INVALID_ARGUMENT")));

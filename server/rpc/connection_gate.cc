@@ -9,6 +9,7 @@
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -32,7 +33,8 @@ constexpr absl::Duration kTellInterval = absl::Seconds(10);
 constexpr int kNoFileMilliseconds = 100;
 constexpr absl::Duration kLookInterval = absl::Milliseconds(100);
 constexpr absl::Duration kShortInterval = absl::Milliseconds(20);
-// The interval between looks is at least this many times a look's duration.
+// The interval between looks is at least this many times a look's processor time. A look's duration would say
+// too much: on a busy machine, an attack would go on for seconds.
 constexpr int kLookPart = 20;
 // The least time between two searches for closed connections. A search makes a system call per connection. A
 // full gate searches at once.
@@ -43,6 +45,13 @@ constexpr int kMostNew = 100;
 
 void SetOption(int socket, int level, int option, int value) {
   setsockopt(socket, level, option, &value, sizeof(value));
+}
+
+// Returns the processor time that the calling thread has used.
+absl::Duration ThreadTime() {
+  timespec used = {};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+  return absl::DurationFromTimespec(used);
 }
 
 // Returns a listening socket; -1 and errno on failure.
@@ -235,6 +244,7 @@ void ConnectionGate::Accept(int listener) {
 
 void ConnectionGate::LookForHarm() {
   const absl::Duration begin = Clock::Real()->Elapsed();
+  const absl::Duration used = ThreadTime();
   const Harm harm = look_();
   for (const PeerAddress& peer : harm.peers) Shut(peer);
   absl::erase_if(refused_, [begin](const auto& one) { return one.second <= begin; });
@@ -242,8 +252,8 @@ void ConnectionGate::LookForHarm() {
     Forget();
     next_forget_ = begin + kForgetInterval;
   }
-  const absl::Duration end = Clock::Real()->Elapsed();
-  next_look_ = end + std::max(harm.is_likely ? kShortInterval : kLookInterval, kLookPart * (end - begin));
+  next_look_ = Clock::Real()->Elapsed() +
+               std::max(harm.is_likely ? kShortInterval : kLookInterval, kLookPart * (ThreadTime() - used));
 }
 
 void ConnectionGate::Shut(const PeerAddress& peer) {

@@ -45,7 +45,7 @@ class ConnectionGate {
   int most() const { return most_; }
 
   // Finds harmful connections. Called on the gate's thread, ten times a second, or fifty times if harm is
-  // likely. Called less often if it would take more than a twentieth of the thread's time.
+  // likely. Called less often if it would use more than a twentieth of a core.
   using Look = absl::AnyInvocable<Harm()>;
 
   // Starts accepting connections. Call after the server's start. `look` may be null.

@@ -193,7 +193,7 @@ TEST_F(ForkTest, WhatIsRefusedLeavesNothing) {
   for (std::thread& call : calls) call.join();
   for (const v1::Job& job : jobs) EXPECT_EQ(job.name(), jobs[0].name());
   EXPECT_EQ(CountFolders(), folders + 1);
-  Eventually([&] { return reserved() <= before + 1; }, absl::Seconds(2));
+  Eventually([&] { return reserved() <= before + 1; });
   EXPECT_EQ(reserved(), before + 1);
 }
 

@@ -224,7 +224,7 @@ class CallsThatWaitTest : public LimitsTest {
                                           [](const Call& call) { return call.has_ended.load(); }));
   }
   bool AwaitEnded(int count) {
-    return Eventually([&] { return Ended() >= count; }, absl::Seconds(20));
+    return Eventually([&] { return Ended() >= count; });
   }
 
   static constexpr int kCalls = 50;
@@ -243,7 +243,7 @@ TEST_F(CallsThatWaitTest, AreDroppedWhenTheirClientIsGone) {
     const std::vector<std::string> calls = Calls();
     return std::count(calls.begin(), calls.end(), dropped) == kCalls - 2;
   };
-  EXPECT_TRUE(Eventually(all_dropped, absl::Seconds(20))) << "though no thread is free";
+  EXPECT_TRUE(Eventually(all_dropped)) << "though no thread is free";
   Release();
   v1::Job job;
   EXPECT_TRUE(CreateAs(ann_, &job).ok());
@@ -393,17 +393,13 @@ TEST_F(QueueLimitTest, TheQueuesLength) {
   v1::Job job;
   // The scheduler follows the store after a moment.
   grpc::Status refused;
-  for (int i = 0; i < 100 && (refused = CreateAs(kToken, &job, /*validate_only=*/true)).ok(); ++i) {
-    absl::SleepFor(absl::Milliseconds(20));
-  }
+  Eventually([&] { return !(refused = CreateAs(kToken, &job, /*validate_only=*/true)).ok(); });
   EXPECT_EQ(refused.error_code(), StatusCode::RESOURCE_EXHAUSTED);
   EXPECT_EQ(ReasonOf(refused), "QUEUE_FULL");
   EXPECT_THAT(refused.error_message(), HasSubstr("--max-queued-jobs"));
   EXPECT_TRUE(SaysWhenToComeAgain(refused));
   ASSERT_TRUE(CancelAs(kToken, waiting[0]).ok());
-  for (int i = 0; i < 100 && !CreateAs(kToken, &job, /*validate_only=*/true).ok(); ++i) {
-    absl::SleepFor(absl::Milliseconds(20));
-  }
+  Eventually([&] { return CreateAs(kToken, &job, /*validate_only=*/true).ok(); });
   EXPECT_TRUE(CreateAs(kToken, &job).ok());
 }
 
@@ -470,13 +466,13 @@ TEST_F(LimitsTest, StreamsThatAreOpen) {
   first->TryCancel();
   EXPECT_EQ(one->Finish().error_code(), StatusCode::CANCELLED);
   grpc::Status status(StatusCode::RESOURCE_EXHAUSTED, "");
-  for (int i = 0; i < 100 && status.error_code() == StatusCode::RESOURCE_EXHAUSTED; ++i) {
-    absl::SleepFor(absl::Milliseconds(20));
+  Eventually([&] {
     auto context = Context(token);
     auto again = watch(context.get());
     context->TryCancel();
     status = again->Finish();
-  }
+    return status.error_code() != StatusCode::RESOURCE_EXHAUSTED;
+  });
   EXPECT_EQ(status.error_code(), StatusCode::CANCELLED);
   second->TryCancel();
   admins->TryCancel();

@@ -319,7 +319,7 @@ TEST_F(SchedulerTest, TheQueueIsListedFromAnyPosition) {
   std::vector<std::string> waiting;
   for (int i = 0; i < 3; ++i) waiting.push_back(NewJob(1));
   // The scheduler learns of new jobs on its own thread.
-  EXPECT_TRUE(Eventually([&] { return scheduler_->ListQueue(0, 10).total_size() >= 3; }, absl::Seconds(10)));
+  EXPECT_TRUE(Eventually([&] { return scheduler_->ListQueue(0, 10).total_size() >= 3; }));
   const v1::ListQueueResponse second = scheduler_->ListQueue(1, 1);
   ASSERT_EQ(second.jobs_size(), 1);
   EXPECT_EQ(second.jobs(0).job(), "jobs/" + waiting[1]);

@@ -52,10 +52,10 @@ class JobDiskUseTest : public testing::Test {
   }
   // Returns true if the user's jobs soon take the space of these files.
   bool Comes(const std::string& user, const Names& files) {
-    return Eventually([&] { return use_.BytesOf(user) == Sum(files); }, absl::Seconds(10));
+    return Eventually([&] { return use_.BytesOf(user) == Sum(files); });
   }
   bool ComesToBytes(const std::string& user, int64_t bytes) {
-    return Eventually([&] { return use_.BytesOf(user) == bytes; }, absl::Seconds(10));
+    return Eventually([&] { return use_.BytesOf(user) == bytes; });
   }
 
   TemporaryFolder folder_;
@@ -94,7 +94,7 @@ TEST_F(JobDiskUseTest, CountsWhatAUsersJobsHave) {
   std::filesystem::remove_all(jobs_folder_ + "/old");
   EXPECT_TRUE(Comes("ann", {kSecond, kNewModel}));
   // The files may be gone before their folder.
-  EXPECT_TRUE(Eventually([&] { return !use_.IsRemoving("ann"); }, absl::Seconds(10)));
+  EXPECT_TRUE(Eventually([&] { return !use_.IsRemoving("ann"); }));
   // An unknown job also counts.
   Write("unknown", "log", 100);
   use_.OnDeleted(Job("unknown", "ann"));
@@ -222,7 +222,7 @@ TEST_F(JobDiskUseTest, ManyFoldersBelowLongNamesCountAsMoreThanAnyQuota) {
   JobDiskUse use(jobs_folder_, absl::Milliseconds(10));
   use.Start([] { return std::vector<JobDiskUse::Owned>{{"wide", "ann", true}}; });
   const auto comes_to = [&use](int64_t bytes) {
-    return Eventually([&] { return use.BytesOf("ann") == bytes; }, absl::Seconds(10));
+    return Eventually([&] { return use.BytesOf("ann") == bytes; });
   };
   EXPECT_TRUE(comes_to(int64_t{1} << 50));
   for (int i = 0; i < 650; ++i) std::filesystem::remove(parent + "/" + std::to_string(i));

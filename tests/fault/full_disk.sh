@@ -61,11 +61,11 @@ ready() {
   http_get "$metrics" /readyz >"$scratch/ready"
   grep -q "^HTTP/1.[01] $1" "$scratch/ready"
 }
-await 20 ready 200 || die "not ready: $(<"$scratch/ready")"
+await 180 ready 200 || die "not ready: $(<"$scratch/ready")"
 
 echo "-- submission"
 fill
-await 30 ready 503 || die "ready on a full disk"
+await 180 ready 503 || die "ready on a full disk"
 expect_text "$disk_words" "$scratch/ready"
 code=0
 "$tandem" submit "$job_file" >"$scratch/out" 2>&1 || code=$?
@@ -73,7 +73,7 @@ code=0
 expect_text "$disk_words" "$scratch/out"
 [[ $("$tandem" list --all -o json | tr -d "[:space:]") == "[]" ]] || die "there is a job that was not accepted"
 room
-await 30 ready 200 || die "not ready again: $(<"$scratch/ready")"
+await 180 ready 200 || die "not ready again: $(<"$scratch/ready")"
 submit --set training.epochs=1
 await_state "$job" SUCCEEDED
 echo "   refused, then accepted"
@@ -92,12 +92,12 @@ room
 echo "-- training and its events"
 submit --set training.epochs=1000000 --set checkpoints.every_minutes=0.03
 await_state "$job" RUNNING
-await 60 goes_on "$job" 200 || die "it does not train"
+await 180 goes_on "$job" 200 || die "it does not train"
 worker=$(pgrep -f -- "$state/jobs/$job" | head -n 1)
 before=$(step_of "$job")
 fill
 # Though the database has had more, and may have room within its files.
-await 30 ready 503 || die "ready on a full disk"
+await 180 ready 503 || die "ready on a full disk"
 expect_text "$disk_words" "$scratch/ready"
 # Two checkpoints and many events.
 sleep 4
@@ -105,8 +105,8 @@ kill -0 "$worker" 2>/dev/null || die "the worker has ended: $(tail -n 5 "$state/
 # The daemon answers on a full disk.
 expect_code 0 "$scratch/out" "$tandem" list
 room
-await 60 ready 200 || die "not ready again: $(<"$scratch/ready")"
-await 60 goes_on "$job" "$((before + 200))" || die "no progress comes any more: step $(step_of "$job"), $before before"
+await 180 ready 200 || die "not ready again: $(<"$scratch/ready")"
+await 180 goes_on "$job" "$((before + 200))" || die "no progress comes any more: step $(step_of "$job"), $before before"
 state_is "$job" RUNNING || die "it is $(field "$job" state)"
 kill -0 "$worker" 2>/dev/null || die "the worker was started again"
 echo "   training went on from step $before to $(step_of "$job")"
@@ -115,7 +115,7 @@ echo "-- checkpoints"
 checkpoints() { "$tandem" checkpoints "$job" -o json | python3 -c "import json, sys; l = json.load(sys.stdin); print(max([int(c['step']) for c in l] or [0]))"; }
 newest=$(checkpoints)
 newer() { (($(checkpoints) > newest)); }
-await 60 newer || die "no checkpoint comes after there is room again"
+await 180 newer || die "no checkpoint comes after there is room again"
 
 echo "-- deletion and cancellation"
 # The disk is full to the last byte, except the daemon's reserve.
@@ -131,12 +131,12 @@ fill
 await_state "$job" CANCELLED
 "$tandem" delete "$first" >"$scratch/out" 2>&1 || die "not deleted on a full disk: $(<"$scratch/out")"
 gone() { [[ ! -e $state/jobs/$first ]]; }
-await 20 gone || die "its folder stays"
+await 180 gone || die "its folder stays"
 (($(available) >= 2000)) || die "it brought no room back: $(df "$state" | tail -n 1)"
 echo "   with $(kept) KiB of what is kept left, $(available) KiB available"
 room
 all_kept() { (($(kept) >= 4096)); }
-await 60 all_kept || die "of the room that is kept there are only $(kept) KiB again"
+await 180 all_kept || die "of the room that is kept there are only $(kept) KiB again"
 
 echo "-- start"
 submit --set training.epochs=1000000 --set max_restarts=5
@@ -149,15 +149,15 @@ fill
 kill -9 "$(pgrep -f -- "$state/jobs/$running" | head -n 1)"
 sleep 3
 room
-await 90 eval 'state_is "$running" RUNNING || state_is "$running" FAILED' || die "$running is $(field "$running" state)"
+await 180 eval 'state_is "$running" RUNNING || state_is "$running" FAILED' || die "$running is $(field "$running" state)"
 "$tandem" cancel "$running" >/dev/null 2>&1 || true
-await 90 eval 'state_is "$waiting" SUCCEEDED || state_is "$waiting" FAILED' || die "$waiting is $(field "$waiting" state)"
+await 180 eval 'state_is "$waiting" SUCCEEDED || state_is "$waiting" FAILED' || die "$waiting is $(field "$waiting" state)"
 if state_is "$waiting" FAILED; then
   field "$waiting" message >"$scratch/out"
   expect_text "$disk_words" "$scratch/out"
   "$tandem" resume "$waiting" >/dev/null
 fi
-await_state "$waiting" SUCCEEDED 90
+await_state "$waiting" SUCCEEDED
 
 echo "-- the model"
 has_begun() { [[ $(field "$1" state) =~ ^JOB_STATE_(RUNNING|SUCCEEDED|FAILED)$ ]]; }
@@ -165,7 +165,7 @@ has_begun() { [[ $(field "$1" state) =~ ^JOB_STATE_(RUNNING|SUCCEEDED|FAILED)$ ]
 in_time=0
 for epochs in 6 100 2000; do
   submit --set training.epochs=$epochs
-  await 60 has_begun "$job" || die "it is $(field "$job" state)"
+  await 180 has_begun "$job" || die "it is $(field "$job" state)"
   fill
   state_is "$job" SUCCEEDED || { in_time=1 && break; }
   room
@@ -182,13 +182,13 @@ rests() {
 }
 await 20 rests || true
 room
-await 60 eval 'state_is "$job" SUCCEEDED || state_is "$job" FAILED' || die "it is $(field "$job" state)"
+await 180 eval 'state_is "$job" SUCCEEDED || state_is "$job" FAILED' || die "it is $(field "$job" state)"
 if state_is "$job" FAILED; then
   field "$job" message >"$scratch/out"
   expect_text "$disk_words" "$scratch/out"
   echo "   failed, and said: $(<"$scratch/out")"
   "$tandem" resume "$job" >/dev/null || die "not resumed"
-  await_state "$job" SUCCEEDED 120
+  await_state "$job" SUCCEEDED
 fi
 "$tandem" download "$job" --to "$scratch/models" >"$scratch/out" 2>&1 || die "no model: $(<"$scratch/out")"
 
@@ -209,9 +209,9 @@ for signal in TERM KILL; do
   submitted=$("$tandem" list --all -o json | python3 -c 'import json, sys; print(" ".join(j["name"].split("/")[1] for j in json.load(sys.stdin)))')
   first=${submitted##* }
   "$tandem" delete "$first" >"$scratch/out" 2>&1 || die "not deleted by a daemon that started on a full disk: $(<"$scratch/out")"
-  gone || await 20 gone || die "its folder stays"
+  gone || await 180 gone || die "its folder stays"
   room
-  await 60 all_kept || die "of the room that is kept there are only $(kept) KiB again"
+  await 180 all_kept || die "of the room that is kept there are only $(kept) KiB again"
 done
 kill -TERM "$daemon"
 wait "$daemon" || die "it ended with $?"

@@ -9,7 +9,7 @@
 #   hostile_clients.sh --bench [TABLE] for an idle machine: attacks on one core, the daemon and another user on the
 #   other.
 #                                      The other user's calls must take less than 100 ms (p99), the slowest less than 1
-#                                      s.
+#                                      s. The daemon must end in 5 s, not only stop by its log.
 #                                      Writes the memory that each method can hold to TABLE.
 table=$(realpath -m -- "${2:-/dev/null}")
 cd "$(dirname "$0")"
@@ -62,6 +62,6 @@ start "${prefix[@]}"
 attack "${flags[@]}"
 if [[ ${1:-} != --attacks ]]; then
   start "${prefix[@]}"
-  attack --end shutdown
+  attack "${flags[@]}" --end shutdown
 fi
 echo "hostile_clients: all attacks"

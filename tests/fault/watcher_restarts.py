@@ -4,6 +4,7 @@
 There are two daemons, one with TLS and one without. Each has followers of three kinds on its own host and on another one:
 `tandem watch JOB`, `tandem watch` and `tandem logs JOB --follow`. A round stops both daemons, starts them again, and makes one
 event and one line of the log. A follower's delay is the time from the moment in which its daemon is ready until it prints these.
+The delay is at most LIMIT_SECONDS, unless the event itself is late.
 """
 
 import argparse
@@ -17,6 +18,8 @@ import threading
 import time
 
 LIMIT_SECONDS = 2.0
+# A busy machine may delay the calls that make the event. Then a follower is back in time if it prints the event this soon.
+LIMIT_AFTER_EVENT_SECONDS = 1.0
 # The longest wait for a late follower, to report its delay.
 PATIENCE_SECONDS = 60.0
 
@@ -46,7 +49,8 @@ class Follower:
         self._changed = threading.Condition()
         self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self._notes = []
-        threading.Thread(target=self._read, daemon=True).start()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
         threading.Thread(target=self._read_notes, daemon=True).start()
 
     def _read(self):
@@ -78,10 +82,13 @@ class Follower:
     def stop(self):
         """The exit code, after Ctrl-C."""
         self._process.send_signal(signal.SIGINT)
-        return self._process.wait(30)
+        return self.end()
 
     def end(self):
-        return self._process.wait(30)
+        """The exit code. Afterwards all lines are read."""
+        code = self._process.wait(PATIENCE_SECONDS)
+        self._reader.join()
+        return code
 
 
 class Daemon:
@@ -104,6 +111,7 @@ class Daemon:
         self._process = None
         self.followers = []
         self.ready_at = 0.0
+        self.made_at = 0.0
         self.paused = False
 
     def start(self):
@@ -162,6 +170,7 @@ class Daemon:
         self.paused = not self.paused
         self.run("pause" if self.paused else "resume", self.job)
         self.write_log(f"line {random.random()}\n")
+        self.made_at = time.monotonic()
 
     def check(self):
         """What is wrong with what the followers printed, now that the job has ended."""
@@ -169,6 +178,8 @@ class Daemon:
         changes = None
         for follower in self.followers:
             kind = follower.name.split(", ")[2]
+            if kind == "watch":
+                follower.time_of(len(changes), time.monotonic() + PATIENCE_SECONDS)
             code = follower.stop() if kind == "watch" else follower.end()
             if code != {"watch JOB": 3, "watch": 0, "logs": 0}[kind]:
                 wrong.append(f"{follower.name}: exit code {code}: {follower.said()}")
@@ -207,8 +218,8 @@ def round_of(daemons, how, down_seconds, count):
                 wrong.append(f"{follower.name}: saw nothing for {PATIENCE_SECONDS:.0f} s (exit code {follower.ended()}): {follower.said()}")
                 continue
             follower.delays.append(seen - daemon.ready_at)
-            if seen - daemon.ready_at > LIMIT_SECONDS:
-                wrong.append(f"{follower.name}: back {seen - daemon.ready_at:.2f} s after the daemon")
+            if seen > max(daemon.ready_at + LIMIT_SECONDS, daemon.made_at + LIMIT_AFTER_EVENT_SECONDS):
+                wrong.append(f"{follower.name}: back {seen - daemon.ready_at:.2f} s after the daemon, {seen - daemon.made_at:.2f} s after the event")
     return wrong
 
 
@@ -231,7 +242,7 @@ def main():
     lines = 1
     for daemon in daemons:
         for follower in daemon.followers:
-            if follower.time_of(lines, time.monotonic() + 30) is None:
+            if follower.time_of(lines, time.monotonic() + PATIENCE_SECONDS) is None:
                 sys.exit(f"{follower.name} saw nothing: {follower.said()}")
     for i in range(options.restarts):
         how = (signal.SIGTERM, signal.SIGKILL)[i % 2]
@@ -245,7 +256,6 @@ def main():
             break
     for daemon in daemons:
         daemon.run("cancel", daemon.job)
-        time.sleep(0.5)
         wrong += daemon.check()
         daemon.stop(signal.SIGTERM)
 

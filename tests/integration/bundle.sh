@@ -58,7 +58,7 @@ done < <(find "$root" -type f \( -perm -100 -o -name '*.so*' \))
 
 # Each test reports its skips. None needs libraries of PyTorch or of the machine.
 while read -r test; do
-  logged "$scratch/test.log" timeout 300 "$test" || die "${test#"$root/"} of the bundle fails"
+  logged "$scratch/test.log" timeout 600 "$test" || die "${test#"$root/"} of the bundle fails"
 done < <(find "$root/tests/engine" "$root/tests/gpu" -name '*_test' 2>/dev/null)
 
 # The programs as the build lays them out.

@@ -65,7 +65,8 @@ npm_packages() {
   touch "$packages/complete"
 }
 
-# await SECONDS COMMAND...: repeats the command until it succeeds. Fails at the time limit.
+# await SECONDS COMMAND...: repeats the command until it succeeds. Fails at the time limit, which is long: the machine
+# may be busy.
 await() {
   local end=$((SECONDS + $1))
   shift
@@ -90,7 +91,7 @@ start_daemon() {
   "${prefix[@]}" "$tandemd" --state-folder "$scratch/state" "$@" >>"$scratch/tandemd.log" 2>&1 &
   daemon=$!
   listens_or_ended() { [[ -s $scratch/state/address ]] || ! kill -0 "$daemon" 2>/dev/null; }
-  await 60 listens_or_ended || true
+  await 180 listens_or_ended || true
   if [[ ! -s $scratch/state/address ]]; then
     die "the daemon did not start"
   fi
@@ -108,8 +109,8 @@ field() {
 }
 # state_is JOB STATE: whether the job has this state, such as RUNNING.
 state_is() { [[ $(field "$1" state) == "JOB_STATE_$2" ]]; }
-# await_state JOB STATE [SECONDS]: waits until the job has this state. Fails at the time limit (default: 60 s).
-await_state() { await "${3:-60}" state_is "$1" "$2" || die "$1 is not $2 but $(field "$1" state): $(field "$1" message)"; }
+# await_state JOB STATE [SECONDS]: waits until the job has this state. Fails at the time limit (default: 180 s).
+await_state() { await "${3:-180}" state_is "$1" "$2" || die "$1 is not $2 but $(field "$1" state): $(field "$1" message)"; }
 
 # metrics_address: prints the address where the newest daemon serves metrics.
 metrics_address() {
@@ -129,7 +130,7 @@ http_get() {
 expect_code() {
   local wanted=$1 output=$2 code=0
   shift 2
-  timeout "${EXPECT_SECONDS:-120}" "$@" >"$output" 2>&1 || code=$?
+  timeout "${EXPECT_SECONDS:-300}" "$@" >"$output" 2>&1 || code=$?
   [[ $code == "$wanted" ]] || {
     cat "$output" >&2
     die "exit code $code, not $wanted: $*"

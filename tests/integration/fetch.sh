@@ -23,7 +23,7 @@ END
 shared=$here/../../../shared/data/mnist
 if [[ -d $shared ]]; then cp "$shared"/*.gz "$scratch/web"; fi
 python3 mishap_server.py "$scratch/web" "$scratch/port" &
-await 30 test -s "$scratch/port" || die "the web server did not start"
+await 180 test -s "$scratch/port" || die "the web server did not start"
 web=http://127.0.0.1:$(<"$scratch/port")
 
 # job PATH: a job file for a table.
@@ -83,17 +83,21 @@ allowed=(--listen 127.0.0.1:0 --cpu-devices 3 --data-folder "$scratch/data" --fe
   --fetch-from "s3://data")
 start_daemon "${allowed[@]}"
 job "$web/ok/table.csv"
-expect_code 0 "$scratch/out" "$tandem" submit --follow "$scratch/job.yaml"
-expect_code 0 "$scratch/out" "$tandem" describe "$(submitted "$scratch/out")" -o json
-expect_text "$web/ok/table.csv#sha256=$(sha256sum "$scratch/web/table.csv" | cut -c 1-64)" "$scratch/out"
-expect_code 0 "$scratch/out" "$tandem" submit --follow "$scratch/job.yaml"
+expect_code 0 "$scratch/first" "$tandem" submit "$scratch/job.yaml"
+# For 30 seconds, the server is not asked for changes.
+expect_code 0 "$scratch/second" "$tandem" submit "$scratch/job.yaml"
+for submission in first second; do
+  expect_code 0 "$scratch/out" "$tandem" watch "$(submitted "$scratch/$submission")"
+done
 [[ $(requests | grep -c "/ok/table.csv") == 1 ]] || die "it was fetched again at once"
+expect_code 0 "$scratch/out" "$tandem" describe "$(submitted "$scratch/first")" -o json
+expect_text "$web/ok/table.csv#sha256=$(sha256sum "$scratch/web/table.csv" | cut -c 1-64)" "$scratch/out"
 # These fetches mostly wait, so all run at the same time. The longest wait starts first: a user has 4 downloads at once.
 paths=(stall/table.csv short/table.csv cut/3000/table.csv flaky/table.csv changes/table.csv no-ranges/table.csv "to?$web/ok/table.csv")
 for i in "${!paths[@]}"; do
   job "$web/${paths[i]}"
   mv "$scratch/job.yaml" "$scratch/job-$i.yaml"
-  timeout 120 "$tandem" validate "$scratch/job-$i.yaml" >"$scratch/mishap-$i" 2>&1 &
+  timeout 300 "$tandem" validate "$scratch/job-$i.yaml" >"$scratch/mishap-$i" 2>&1 &
   mishaps[i]=$!
 done
 # end_mishap CODE PATH: expects that the fetch from this path ends with this code. Its output is the file $mishap.
@@ -231,7 +235,7 @@ for line in sys.stdin:
     step = int(event.get("progress", {}).get("step", 0))
     if event.get("attempt") == int(sys.argv[1]) and step > saved and step % 75 and saved % 75:
         sys.exit(0)
-sys.exit(1)' "$2" < <(timeout 60 "$tandem" watch "$1" -o json)
+sys.exit(1)' "$2" < <(timeout 180 "$tandem" watch "$1" -o json)
 }
 for replicas in ${TANDEM_WHOLE:+1 3} 2; do
   packed_job "$web/tenth/train-{000000..000099}.tar" "$replicas"
@@ -241,7 +245,7 @@ for replicas in ${TANDEM_WHOLE:+1 3} 2; do
     await_in_epoch "$killed" "$attempt" || die "attempt $attempt does not train: $("$tandem" describe "$killed")"
     kill -9 "$(pgrep -f -- "$scratch/state/jobs/$killed" | head -n 1)" || die "there is no worker to kill"
   done
-  await_state "$killed" SUCCEEDED 120
+  await_state "$killed" SUCCEEDED 300
   packed_job "$scratch/data/packed" "$replicas"
   expect_code 0 "$scratch/out" "$tandem" submit --follow "$scratch/job.yaml"
   whole=$(submitted "$scratch/out")
@@ -253,7 +257,7 @@ echo "A daemon that was killed goes on where the fetch was."
 job "$web/slow/large.csv"
 "$tandem" validate "$scratch/job.yaml" >"$scratch/killed" 2>&1 &
 has_part() { [[ -n $(find "$scratch/state/cache/partial" -name '*.part' -size +100k 2>/dev/null) ]]; }
-await 60 has_part || die "no part of the file came"
+await 180 has_part || die "no part of the file came"
 kill -9 "$daemon"
 wait "$daemon" 2>/dev/null || true
 start_daemon "${allowed[@]}"

@@ -10,7 +10,7 @@ images=/usr/share/datasets/fashion-mnist
 npm_packages s3rver
 # The server's page tokens need a cipher that OpenSSL 3 counts as legacy.
 NODE_PATH=$packages/node_modules node --openssl-legacy-provider s3rver/server.js "$scratch" >"$scratch/s3.log" 2>&1 &
-await 30 test -s "$scratch/port" || die "the server did not start: $(cat "$scratch/s3.log")"
+await 60 test -s "$scratch/port" || die "the server did not start: $(cat "$scratch/s3.log")"
 export AWS_ENDPOINT_URL=http://127.0.0.1:$(<"$scratch/port") AWS_ACCESS_KEY_ID=S3RVER AWS_SECRET_ACCESS_KEY=S3RVER
 NODE_PATH=$packages/node_modules node s3rver/fill.js "$AWS_ENDPOINT_URL" "$images" || die "the bucket could not be filled"
 

@@ -26,6 +26,7 @@ constexpr absl::Duration kArrivalEvery = absl::Milliseconds(200);
 // The time between the ends of two jobs that hold the devices. Several small jobs could run in this time.
 constexpr absl::Duration kBetweenEnds = absl::Seconds(1);
 constexpr int kMostOvertakes = 2;
+constexpr absl::Duration kPatience = absl::Minutes(3);
 
 class GangQueueTest : public DaemonFixture {
  protected:
@@ -83,7 +84,7 @@ class GangQueueTest : public DaemonFixture {
       api_->Cancel(job);
       absl::SleepFor(kBetweenEnds);
     }
-    ASSERT_TRUE(WaitUntil([&] { return GangHasStarted(); }, absl::Seconds(30))) << daemon_.Log();
+    ASSERT_TRUE(WaitUntil([&] { return GangHasStarted(); }, kPatience)) << daemon_.Log();
     EXPECT_LE(Overtakes(small), kMostOvertakes);
   }
 
@@ -102,7 +103,7 @@ TEST_F(GangQueueTest, NorDoSmallJobsThatKeepComing) {
   std::vector<std::string> small;
   size_t ended = 0;
   absl::Time next_end = absl::Now() + kBetweenEnds;
-  const absl::Time deadline = absl::Now() + absl::Seconds(30);
+  const absl::Time deadline = absl::Now() + kPatience;
   while (!GangHasStarted() && absl::Now() < deadline) {
     small.push_back(SubmitSmall());
     if (ended < holders_.size() && absl::Now() >= next_end) {

@@ -6,4 +6,4 @@ cd "$(dirname "$0")"
 source ./daemon.bash
 
 npm_packages job_schema
-PACKAGES=$packages/node_modules timeout 300 node job_schema/check.mjs "$tandem" "$scratch" "$here/../.." || die "see above"
+PACKAGES=$packages/node_modules timeout 600 node job_schema/check.mjs "$tandem" "$scratch" "$here/../.." || die "see above"

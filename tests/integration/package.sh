@@ -15,7 +15,7 @@ logged "$scratch/lintian.log" lintian --allow-root --fail-on error "$deb" || die
 # zsh completes commands and options from the package's file.
 if command -v zsh >/dev/null; then
   dpkg-deb -x "$deb" "$scratch/files"
-  timeout 60 zsh -f package/complete.zsh "$scratch/files/usr/share/zsh/vendor-completions" "${tandem%/*}" >"$scratch/zsh.log" 2>&1 ||
+  timeout 300 zsh -f package/complete.zsh "$scratch/files/usr/share/zsh/vendor-completions" "${tandem%/*}" >"$scratch/zsh.log" 2>&1 ||
     die "zsh completes nothing: $(cat "$scratch/zsh.log")"
 else
   echo "SKIPPED: completion of zsh: it is not installed"
@@ -68,7 +68,7 @@ unshare --mount bash -euc '
   mkdir -p "$2/root/check" "$2/root/etc/systemd/system/multi-user.target.wants"
   cp "$2/check/package-check.service" "$2/root/etc/systemd/system/"
   ln -s ../package-check.service "$2/root/etc/systemd/system/multi-user.target.wants/"
-  exec timeout 200 systemd-nspawn --quiet --boot --keep-unit --register=no --private-network --machine="tandem-$$" \
+  exec timeout 600 systemd-nspawn --quiet --boot --keep-unit --register=no --private-network --machine="tandem-$$" \
     --directory="$2/root" --bind="$2/check:/check"
   ' -- "$base" "$scratch" </dev/null >"$scratch/boot.log" 2>&1 || true
 if [[ ! -e $scratch/check/log ]]; then not_here "systemd-nspawn does not boot: $(tail -n 2 "$scratch/boot.log" | head -n 1)"; fi

@@ -40,14 +40,18 @@ os.rename(sys.argv[1] + ".new", sys.argv[1])
 server.serve_forever()
 END
 disown
-await 10 test -s "$scratch/gpu_port" || die "the target of GPU samples did not start"
+await 60 test -s "$scratch/gpu_port" || die "the target of GPU samples did not start"
 
 cp "$rules"/*.yml "$scratch/"
 sed -i "s/15s/1s/; s/\"127.0.0.1:7448\"/\"$metrics\", \"127.0.0.1:$(<"$scratch/gpu_port")\"/" "$scratch/prometheus.yml"
-port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
 prometheus --config.file "$scratch/prometheus.yml" --storage.tsdb.path "$scratch/tsdb" \
-  --web.listen-address "127.0.0.1:$port" >"$scratch/prometheus.log" 2>&1 &
+  --web.listen-address 127.0.0.1:0 >"$scratch/prometheus.log" 2>&1 &
 disown
+listens() { port=$(sed -n 's/.*msg="Listening on" address=127\.0\.0\.1://p' "$scratch/prometheus.log") && [[ -n $port ]]; }
+await 60 listens || {
+  tail "$scratch/prometheus.log" >&2
+  die "Prometheus does not listen"
+}
 
 cat >"$scratch/ask.py" <<'END'
 """Asks Prometheus: `ask.py PORT up` or `ask.py PORT BOARD`. Ends with 1 if a query gives no number, and names the query."""
@@ -57,7 +61,7 @@ port, wanted = sys.argv[1:]
 
 def numbers(query):
     url = f"http://127.0.0.1:{port}/api/v1/query?" + urllib.parse.urlencode({"query": query})
-    with urllib.request.urlopen(url, timeout=5) as answer:
+    with urllib.request.urlopen(url, timeout=60) as answer:
         series = json.load(answer)["data"]["result"]
     return [value for value in (float(one["value"][1]) for one in series) if not math.isnan(value)]
 
@@ -70,7 +74,7 @@ silent = [f"{title}: {query}" for title, query in queries if not numbers(query.r
 print("\n".join(silent) if silent else f"{len(queries)} queries of {len(panels)} panels gave numbers")
 sys.exit(1 if silent else 0)
 END
-await 20 python3 "$scratch/ask.py" "$port" up 2>/dev/null || {
+await 120 python3 "$scratch/ask.py" "$port" up 2>/dev/null || {
   tail "$scratch/prometheus.log" >&2
   die "Prometheus does not scrape the daemon"
 }
@@ -82,7 +86,7 @@ every_panel() {
   "$tandem" list >/dev/null && # rates of calls need calls
     python3 "$scratch/ask.py" "$port" "$board" >"$scratch/panels" 2>&1
 }
-await 25 every_panel || {
+await 120 every_panel || {
   cat "$scratch/panels" >&2
   die "a panel's query gives no number"
 }

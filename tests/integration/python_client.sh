@@ -23,8 +23,8 @@ rm -r "$source_folder"
 start_daemon --listen 127.0.0.1:0 --cpu-devices 1
 client=$here/python_client
 cd "$scratch"
-timeout 120 "$scratch/venv/bin/python" "$client/check.py" "$tandem" "$scratch" || die "the client failed"
-timeout 120 "$scratch/venv/bin/python" "$client/check_breaks.py" || die "the client failed with a fake daemon"
+timeout 600 "$scratch/venv/bin/python" "$client/check.py" "$tandem" "$scratch" || die "the client failed"
+timeout 600 "$scratch/venv/bin/python" "$client/check_breaks.py" || die "the client failed with a fake daemon"
 
 # The same daemon over TLS, for clients with certificates.
 "$tandem" shutdown >/dev/null
@@ -43,7 +43,7 @@ mkdir "$scratch/tls"
 ) >"$scratch/openssl.log" 2>&1 || { cat "$scratch/openssl.log" >&2 && die "openssl made no certificates"; }
 start_daemon --listen 127.0.0.1:0 --cpu-devices 1 --tls-cert "$scratch/tls/server.pem" --tls-key "$scratch/tls/server.key" \
   --tls-client-ca "$scratch/tls/ca.pem"
-GRPC_VERBOSITY=NONE timeout 120 "$scratch/venv/bin/python" "$client/check_tls.py" "$scratch/tls" || die "the client failed over TLS"
+GRPC_VERBOSITY=NONE timeout 600 "$scratch/venv/bin/python" "$client/check_tls.py" "$scratch/tls" || die "the client failed over TLS"
 "$tandem" --tls-ca "$scratch/tls/ca.pem" --tls-cert "$scratch/tls/client.pem" --tls-key "$scratch/tls/client.key" \
   --tls-server-name tandemd.test shutdown >/dev/null
 wait "$daemon" || true
@@ -52,7 +52,7 @@ start_daemon --listen 127.0.0.1:0 --cpu-devices 1
 if command -v /usr/bin/mypy >/dev/null; then
   /usr/bin/mypy --strict --no-incremental --python-executable "$scratch/venv/bin/python" "$client/user_program.py" ||
     die "mypy --strict refuses a user's program"
-  timeout 60 "$scratch/venv/bin/python" "$client/user_program.py" >"$scratch/user.log" || die "the user's program failed"
+  timeout 600 "$scratch/venv/bin/python" "$client/user_program.py" >"$scratch/user.log" || die "the user's program failed"
   expect_text '^2 [01]\.' "$scratch/user.log"
 else
   echo "SKIPPED: mypy: it is not installed"

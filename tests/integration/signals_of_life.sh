@@ -13,7 +13,7 @@ while True:
     print(listener.recv(4096).decode().replace("\n", "|"), flush=True)
 END
 disown
-await 10 test -S "$scratch/notify"
+await 180 test -S "$scratch/notify" || die "the socket of the service manager is not there"
 
 # get PATH FILE: the page's body; the status is in $status.
 get() {
@@ -36,8 +36,8 @@ expect_text 'PROBLEM *--metrics-listen 0.0.0.0:0: cannot serve metrics' "$scratc
 echo "-- the service manager hears when it serves, and that it lives"
 NOTIFY_SOCKET=$scratch/notify WATCHDOG_USEC=2000000 start_daemon --listen 127.0.0.1:0 --cpu-devices 1 \
   --reference-devices 0 --metrics-listen 127.0.0.1:0
-await 10 grep -q '^READY=1|STATUS=serves on ' "$scratch/notified" || die "it never said that it is ready"
-await 20 eval '(($(grep -c "^WATCHDOG=1" "$scratch/notified") >= 3))' || die "it does not feed the watchdog"
+await 180 grep -q '^READY=1|STATUS=serves on ' "$scratch/notified" || die "it never said that it is ready"
+await 180 eval '(($(grep -c "^WATCHDOG=1" "$scratch/notified") >= 3))' || die "it does not feed the watchdog"
 metrics=$(metrics_address)
 
 echo "-- metrics and health"
@@ -52,8 +52,8 @@ echo "-- a job shows in them, and is gone from them when it has ended"
 "$tandem" init synthetic >"$scratch/job.yaml"
 "$tandem" submit "$scratch/job.yaml" --set max_restarts=0 --set training.epochs=100000 --set training.report.every_seconds=0.2 >"$scratch/submitted"
 job=$(submitted "$scratch/submitted")
-await 60 is 'tandem_jobs{state="running"}' 1 || die "the job does not run"
-await 60 eval 'scrape && grep -q "^tandem_job_images_per_second{job=\"$job\"} [1-9]" "$scratch/metrics"' || die "no images a second"
+await 180 is 'tandem_jobs{state="running"}' 1 || die "the job does not run"
+await 180 eval 'scrape && grep -q "^tandem_job_images_per_second{job=\"$job\"} [1-9]" "$scratch/metrics"' || die "no images a second"
 [[ $(value 'tandem_job_queue_wait_seconds_count') == 1 ]] || die "its wait was not counted"
 grep -q '^tandem_rpc_calls_total{code="OK",method="CreateJob"} 1$' "$scratch/metrics" || die "its call was not counted"
 
@@ -79,8 +79,8 @@ END
 echo "-- a worker's crash leaves its stack, and the job says where"
 worker=$(pgrep -f "tandem-worker.*$scratch/state")
 kill -SEGV "$worker"
-await 60 is 'tandem_worker_losses_total' 1 || die "the loss was not counted"
-await 30 test -s "$scratch/state/jobs/$job/crash-attempt-1.txt" || die "no crash report"
+await 180 is 'tandem_worker_losses_total' 1 || die "the loss was not counted"
+await 180 test -s "$scratch/state/jobs/$job/crash-attempt-1.txt" || die "no crash report"
 expect_text 'SIGSEGV received' "$scratch/state/jobs/$job/crash-attempt-1.txt"
 "$tandem" describe "$job" -o json >"$scratch/described"
 expect_text 'SIGSEGV' "$scratch/described"
@@ -102,4 +102,4 @@ echo "-- a daemon that is told to stop says so"
 kill "$daemon" && wait "$daemon"
 NOTIFY_SOCKET=$scratch/notify start_daemon --listen 127.0.0.1:0 --cpu-devices 1
 kill "$daemon" && wait "$daemon"
-await 10 grep -q '^STOPPING=1' "$scratch/notified" || die "it did not say that it stops"
+await 180 grep -q '^STOPPING=1' "$scratch/notified" || die "it did not say that it stops"

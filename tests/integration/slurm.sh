@@ -47,10 +47,9 @@ tandem devices >"$scratch/devices"
 expect_text '^work \(default\) +up +2/2 +1 +0 ' "$scratch/devices"
 
 echo "-- a job trains on two nodes, with events, and its model is the same as on one machine"
-export EXPECT_SECONDS=240
 submit --on slurm --set training.epochs=1 --set training.report.every_steps=100
-await_state "$job" SUCCEEDED 120
-timeout 60 "$cluster" run "$tandem" watch "$job" >"$scratch/watched" || die "watch failed"
+await_state "$job" SUCCEEDED 300
+timeout 240 "$cluster" run "$tandem" watch "$job" >"$scratch/watched" || die "watch failed"
 expect_text 'Submitted to Slurm as job [0-9]+\.' "$scratch/watched"
 expect_text 'epoch 1/1' "$scratch/watched"
 tandem describe "$job" >"$scratch/described" || die "describe failed"
@@ -61,7 +60,7 @@ tandem download "$on_slurm" --to "$scratch/on_slurm" >"$scratch/downloaded" || d
 # One file of algorithms, because algorithms are chosen by timing.
 cp "$scratch/shared/cpu-algorithms" "$scratch/state/cpu-algorithms" || die "no cpu-algorithms"
 submit --set training.epochs=1 --set replicas.workers=2
-await_state "$job" SUCCEEDED 120
+await_state "$job" SUCCEEDED 300
 tandem download "$job" --to "$scratch/here" >"$scratch/downloaded" || die "no download"
 same_tensors on_slurm here || die "the models differ"
 
@@ -78,21 +77,21 @@ expect_text 'extra_arguments.*allows --nice' "$scratch/refused"
 
 echo "-- the doctor names a partition whose nodes are all down"
 idle() { [[ $(login sinfo -h -p work -t idle -o %D) == "$1" ]]; }
-await 30 idle 2 || die "the nodes are not idle"
+await 180 idle 2 || die "the nodes are not idle"
 login scontrol update nodename=n1 state=down reason=test
 tandem doctor >"$scratch/doctor" 2>&1 || true
 expect_text 'the partition "brief" starts no jobs: it is down, or all of its 1 nodes are down' "$scratch/doctor"
 login scontrol update nodename=n1 state=resume
-await 30 idle 2 || die "the nodes are not idle"
+await 180 idle 2 || die "the nodes are not idle"
 
 echo "-- a cancellation does not wait for a rank that never came"
 touch "$scratch/hold"
 submit --on slurm --set replicas.count=2
 connected() { grep -q "worker connected job=$job" "$scratch/tandemd.log"; }
-await 60 connected || die "the first worker does not connect: $(field "$job" message)"
+await 180 connected || die "the first worker does not connect: $(field "$job" message)"
 tandem cancel "$job" >"$scratch/cancelled"
 # Much less than the time for a checkpoint (2 min). Slurm's KillWait is 5 s.
-await_state "$job" CANCELLED
+await_state "$job" CANCELLED 60
 rm "$scratch/hold"
 
 echo "-- a worker that dies is no preemption"
@@ -111,10 +110,14 @@ has_checkpoint() { [[ $(field "$job" last_checkpoint) == *step* ]]; }
 await 120 has_checkpoint || die "no checkpoint: $(field "$job" message)"
 kill -9 "$(worker_on n2)"
 is_again() { [[ $(field "$job" attempt) == 2 ]]; }
-await 60 is_again || die "it does not restart: $(field "$job" message)"
+await 180 is_again || die "it does not restart: $(field "$job" message)"
 [[ $(field "$job" restarts) == 1 ]] || die "the restart is not counted: $(field "$job" restarts)"
-timeout 10 "$cluster" run "$tandem" watch "$job" >"$scratch/watched" || true
-expect_text 'restart 1 of' "$scratch/watched"
+# The job runs on, so the watch does not end by itself.
+says_restart() {
+  timeout 10 "$cluster" run "$tandem" watch "$job" >"$scratch/watched" || true
+  grep -q 'restart 1 of' "$scratch/watched"
+}
+await 180 says_restart || die "it says: $(<"$scratch/watched")"
 ! grep -q 'another job needed the nodes' "$scratch/watched" || die "it says: $(<"$scratch/watched")"
 tandem cancel "$job" >"$scratch/cancelled"
 await_state "$job" CANCELLED
@@ -122,7 +125,7 @@ await_state "$job" CANCELLED
 echo "-- a folder that is missing on a node is an error with the node and the path"
 # names_the_node JOB PATTERN: the job fails, and the message matches.
 names_the_node() {
-  await_state "$1" FAILED 120
+  await_state "$1" FAILED
   [[ $(field "$1" message) =~ $2 ]] || die "it says: $(field "$1" message)"
 }
 "$cluster" hide n2 "$scratch/data"
@@ -152,52 +155,52 @@ expect_text 'rank: is 2; the job has the ranks 0 to 1' "$scratch/refused"
 echo "-- a killed daemon finds the job, and no event is lost"
 submit --on slurm --set training.epochs=100 --set training.report.every_steps=50 --set checkpoints.every_steps=100
 long=$job
-await 60 trains "$long" || die "state $(field "$long" state)"
+await 180 trains "$long" || die "state $(field "$long" state)"
 kill -9 "$(pgrep -P "$daemon")"
 wait "$daemon" 2>/dev/null || true
 sleep 2
 start
 is_back() { (($(grep -c "worker connected job=$long" "$scratch/tandemd.log") >= 2)); }
-await 30 is_back || die "the worker does not come back"
+await 180 is_back || die "the worker does not come back"
 [[ $(field "$long" attempt) == 1 ]] || die "the job started again"
 
 echo "-- a waiting job shows Slurm's reason, and its cancellation leaves nothing"
 submit --on slurm
 waits() { tandem queue | grep -q "Slurm job [0-9]* waits in Slurm's queue: \(Resources\|Priority\)"; }
-await 30 waits || die "no reason: $(tandem queue)"
+await 180 waits || die "no reason: $(tandem queue)"
 [[ $(field "$job" waiting) == *"waits in Slurm's queue"* ]] || die "the job says: $(field "$job" waiting)"
 tandem cancel "$job" >"$scratch/cancelled"
-await_state "$job" CANCELLED 30
+await_state "$job" CANCELLED
 [[ $(slurm_jobs "$job") == 0 ]] || die "the job is left in Slurm"
 
 echo "-- a preempted job continues from its checkpoint"
-await 60 eval '[[ $(field "$long" last_checkpoint) == *step* ]]' || die "no checkpoint"
+await 180 eval '[[ $(field "$long" last_checkpoint) == *step* ]]' || die "no checkpoint"
 login sbatch --partition=urgent --nodes=2 --output=/dev/null --wrap='sleep 3' >"$scratch/urgent"
-await 60 eval '[[ $(field "$long" attempt) == 2 ]] && trains "$long"' || die "state $(field "$long" state): $(field "$long" message)"
+await 180 eval '[[ $(field "$long" attempt) == 2 ]] && trains "$long"' || die "state $(field "$long" state): $(field "$long" message)"
 [[ $(field "$long" message) == "Training continues from step "* ]] || die "it says: $(field "$long" message)"
 
 echo "-- pause, resume and cancel reach the nodes"
 tandem pause "$long" >"$scratch/paused"
 await_state "$long" PAUSED
 gone() { [[ $(slurm_jobs "$long") == 0 ]]; }
-await 60 gone || die "the paused job is left in Slurm"
+await 180 gone || die "the paused job is left in Slurm"
 tandem resume "$long" >"$scratch/resumed"
-await 60 trains "$long" || die "state $(field "$long" state)"
+await 180 trains "$long" || die "state $(field "$long" state)"
 tandem cancel "$long" >"$scratch/cancelled"
 await_state "$long" CANCELLED
-await 60 gone || die "the cancelled job is left in Slurm"
+await 180 gone || die "the cancelled job is left in Slurm"
 
 echo "-- while Slurm is away, a cancellation says so, and continues by itself"
 login sbatch --nodes=2 --output=/dev/null --wrap='sleep 600' >"$scratch/other"
 submit --on slurm
-await 30 waits || die "no reason: $(tandem queue)"
+await 180 waits || die "no reason: $(tandem queue)"
 "$cluster" kill ctl
 tandem cancel "$job" >"$scratch/cancelled"
 says_why() { tandem describe "$job" | grep -q '^waits .*Slurm has not answered since .* The stop continues by itself'; }
-await 60 says_why || die "it says: $(tandem describe "$job")"
+await 180 says_why || die "it says: $(tandem describe "$job")"
 state_is "$job" CANCELLING || die "state $(field "$job" state)"
 "$cluster" start ctl
-await_state "$job" CANCELLED 90
+await_state "$job" CANCELLED
 if [[ ${TANDEM_WHOLE:-0} == 1 ]]; then
   kill -9 "$(pgrep -P "$daemon")"
   wait "$daemon" 2>/dev/null || true

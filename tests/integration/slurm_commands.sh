@@ -25,9 +25,9 @@ run_tests 'SlurmAwayTest.*'
 "$cluster" start ctl
 # A killed controller forgets its last seconds: it may know ended jobs as running.
 end_jobs() { "$cluster" run scancel --user=root 2>/dev/null; }
-await 60 end_jobs || die "the controller does not come back"
+await 180 end_jobs || die "the controller does not come back"
 has_nodes() { [[ $("$cluster" run sinfo -h -p work -t idle -o %D 2>/dev/null) == 2 ]]; }
-await 60 has_nodes || die "the nodes do not come back"
+await 180 has_nodes || die "the nodes do not come back"
 run_tests 'SlurmCommandsTest.RunsAJobOnTwoNodes'
 
 echo "A node that fails ends its job, and the job does not start again."

@@ -161,14 +161,14 @@ cmp "${event_file[0]}" "$scratch/fetched/$job/"events.out.tfevents.* || die "a r
 echo "-- without a job, a new job appears by itself, and Ctrl-C ends the copy"
 "$tandem" tensorboard "$scratch/all" >"$scratch/mirrored" 2>&1 &
 mirror=$!
-await 10 eval '[[ -e $(echo "$scratch/all/$job"/events*) ]]' || die "no copy of the first job"
+await 180 eval '[[ -e $(echo "$scratch/all/$job"/events*) ]]' || die "no copy of the first job"
 submit --set training.epochs=5
 second=$(submitted "$scratch/out")
 [[ $second != "$job" ]] || die "no second job"
 "$tandem" describe "$second" -o json >"$scratch/described"
 "$tandem" watch "$second" -o json >"$scratch/log" || die "the second job failed"
 compare_second() { python3 "$scratch/compare.py" "$scratch/all/$second"/events.out.tfevents.* "$scratch/log" "$scratch/described" >"$scratch/compared" 2>&1; }
-await 15 compare_second || {
+await 180 compare_second || {
   cat "$scratch/compared" >&2
   die "the second copy differs from the log"
 }

@@ -5,6 +5,7 @@ as well: for a machine that is free."""
 
 import argparse
 import collections
+import datetime
 import json
 import pathlib
 import struct
@@ -83,7 +84,7 @@ class Others:
 
     def end(self):
         self.process.stdin.close()
-        self.process.wait(120)
+        self.process.wait(600)
         found = json.loads(self.result.read_text())
         took = sorted(found["milliseconds"]) or [0]
         return {"calls": len(took), "p99": took[int(len(took) * 0.99)], "slowest": took[-1], "failed": found["failed"]}
@@ -122,10 +123,15 @@ def count(line):
     return collections.Counter(line.status.values())
 
 
-def await_ends(line, seconds):
+def pump_until(line, holds, seconds):
+    """Takes in what comes until this holds; at most for so long, or until the connection is lost."""
     deadline = time.monotonic() + seconds
-    while line.open and time.monotonic() < deadline and line.pump(0.2):
+    while not holds() and time.monotonic() < deadline and line.pump(0.2):
         pass
+
+
+def await_ends(line, seconds):
+    pump_until(line, lambda: not line.open, seconds)
 
 
 # Each attack takes the daemon and the tokens, checks the bounds, and returns its figures as a text.
@@ -141,6 +147,7 @@ def unread_answers(daemon, tokens, sweeps):
         line.begin("SweepService/GetSweep", named(sweeps[0]))
         line.pump(0.005)
     line.pump(2)
+    pump_until(line, lambda: count(line)["RESOURCE_EXHAUSTED"], 60)
     refused = count(line)["RESOURCE_EXHAUSTED"]
     expect(refused > 0, "nothing was refused")
     held = len(line.open)
@@ -164,10 +171,21 @@ def gone_client(daemon, tokens, _):
     return f"300 calls, of which {refused} were refused"
 
 
+def stop_seconds(log, begin):
+    """The time of a stop by the daemon's own log: from the line with all of these words to the last word."""
+    def time_of(*alternatives):
+        line = next((line for line in log.splitlines() if any(all(word in line for word in words) for words in alternatives)), None)
+        expect(line, f"no line of the daemon's log has {alternatives}")
+        return datetime.datetime.fromisoformat(line.split("Z ")[0])
+
+    return (time_of([" info stopped"], [" stopping took longer"]) - time_of(begin)).total_seconds()
+
+
 def end(daemon, tokens):
-    """Ends the daemon, under 300 calls of a client that is gone: by SIGTERM, or by 64 calls of Shutdown."""
+    """Ends the daemon, under 300 calls of a client that is gone: by SIGTERM, or by 64 calls of Shutdown. A busy machine
+    delays the signal, the calls and the end of the process: so only --measure bounds the whole time."""
     figures = gone_client(daemon, tokens, None)
-    begin = time.monotonic()
+    logged, begin = daemon.log_size(), time.monotonic()
     if daemon.options.end == "sigterm":
         subprocess.run(["kill", "-TERM", str(daemon.pid)], check=True)
     else:
@@ -177,8 +195,12 @@ def end(daemon, tokens):
     while running(daemon.pid) and time.monotonic() < begin + 90:
         time.sleep(0.02)
     took = time.monotonic() - begin
-    expect(took <= 5, f"the daemon took {took:.1f} s to end")
-    return f"{figures}; the daemon ended in {took:.1f} s"
+    expect(not running(daemon.pid), f"the daemon has not ended in {took:.0f} s")
+    log = pathlib.Path(daemon.options.log).read_bytes()[logged:].decode(errors="replace")
+    stop = stop_seconds(log, ["stopping signal=SIGTERM"] if daemon.options.end == "sigterm" else ["method=Shutdown", "code=OK"])
+    expect(stop <= 5, f"the daemon took {stop:.1f} s to stop")
+    expect(took <= 5 or not daemon.options.measure, f"the daemon took {took:.1f} s to end")
+    return f"{figures}; the daemon stopped in {stop:.1f} s, and ended in {took:.1f} s"
 
 
 def rapid_reset(token, body, again=False):
@@ -188,12 +210,12 @@ def rapid_reset(token, body, again=False):
         source = own_address() if again else None
         if again and not source:
             raise Skip("this machine has no address but loopback's")
-        deadline = time.monotonic() + daemon.options.seconds
-        while time.monotonic() < deadline:
+        begin = time.monotonic()
+        # On a busy machine it takes longer until a connection is shut.
+        while (left := begin + (daemon.options.seconds if refused else 60) - time.monotonic()) > 0:
             try:
                 now, shut = reset_flood(daemon.address, source, tokens.get(token, ""), "JobService/ListJobs",
-                                        frame(b"\x08\x01") if body else b"", deadline - time.monotonic(),
-                                        1000 if again else 1 << 30)
+                                        frame(b"\x08\x01") if body else b"", left, 1000 if again else 1 << 30)
             except OSError:
                 now, shut = 0, True
             tries += 1
@@ -219,14 +241,14 @@ def open_watches(daemon, tokens, _):
         for line in lines:
             for _ in range(100):
                 line.begin(method, end="Watch" in method)
-        held, deadline = 2000, time.monotonic() + 20
-        # 16 of a connection, 64 of an address.
-        while held > 64 and time.monotonic() < deadline:
+        held, grown, deadline = 2000, 2000, time.monotonic() + 60
+        # 16 of a connection, 64 of an address. The thread of a call ends after the call.
+        while (held > 64 or grown >= 100) and time.monotonic() < deadline:
             for line in lines:
                 line.pump(0.01)
             # After other attacks from this address a connection may be shut.
             held = sum(len(line.open) for line in lines if not line.is_lost)
-        grown = daemon.threads() - threads
+            grown = daemon.threads() - threads
         expect(held <= 64, f"{held} streams of {method} are open")
         expect(grown < 100, f"{method} has {grown} threads")
         # A client that asks only once gets an answer.
@@ -309,7 +331,7 @@ def full_queue(daemon, tokens, sweeps):
     """240 submits at once, again and again, until the queue is full"""
     request = job_request(SMALL)
     lines = [Connection(daemon.address, (tokens["mallory"], daemon.token)[i % 2]) for i in range(12)]
-    is_full, deadline = False, time.monotonic() + 120
+    is_full, deadline = False, time.monotonic() + 600
     while not is_full and time.monotonic() < deadline:
         for _ in range(20):
             for line in lines:
@@ -320,10 +342,12 @@ def full_queue(daemon, tokens, sweeps):
     made, refused = (sum(count(line)[status] for line in lines) for status in ("OK", "RESOURCE_EXHAUSTED"))
     for line in lines:
         line.close()
-    queued, deadline = [], time.monotonic() + 10
+    queued, deadline = [], time.monotonic() + 60
     # The queue is shown as it was a second ago.
     while queued != [MOST_QUEUED] and time.monotonic() < deadline:
-        _, answer = Connection(daemon.address, daemon.token).call("DaemonService/ListQueue", b"\x08\x01")
+        reader = Connection(daemon.address, daemon.token)
+        _, answer = reader.call("DaemonService/ListQueue", b"\x08\x01")
+        reader.close()
         queued = [int(row.split()[1]) for row in decode_raw(answer).splitlines() if row.startswith("2: ")]
     expect(is_full and queued == [MOST_QUEUED], f"{made} made, {refused} refused, {queued} wait: {MOST_QUEUED} may")
     # Others have room again.
@@ -401,7 +425,7 @@ def every_method(daemon, tokens, sweeps):
         message = request_of(request, method, fields, names) if request else b"\x3a\0" if "Reflection" in service else b""
         # Reading the answer shows that the call works.
         reader = Connection(daemon.address, token)
-        status, _ = reader.call(f"{service}/{method}", message, 30, lambda line, stream: line.answer.get(stream))
+        status, _ = reader.call(f"{service}/{method}", message, 120, lambda line, stream: line.answer.get(stream))
         expect(status == STATUSES.get(method, "OK"), f"{method}: {status} {list(reader.text.values())}")
         reader.close()
         line = Connection(daemon.address, token, window=0)
@@ -467,7 +491,7 @@ def hostile_files(daemon, tokens, _):
     status, _ = line.call("DatasetService/CreateDataset", many)
     expect(status == "INVALID_ARGUMENT", f"150 million classes: {status}")
     answer_of(line, "DatasetService/CreateDataset", dataset_request(
-        "bomb", 'npy { train_inputs { path: "x.npz" } train_targets { path: "y.npy" } }'))
+        "bomb", 'npy { train_inputs { path: "x.npz" } train_targets { path: "y.npy" } }'), 170)
     answer = decode_raw(answer_of(line, "DaemonService/GetDataset", named("bomb"), 170))
     expect("\n14: " in answer, f"GetDataset of the bomb: {answer}")
     line.close()
@@ -482,7 +506,7 @@ def hostile_files(daemon, tokens, _):
 # machine's address.
 ATTACKS = [unread_answers, many_lists, gone_client, rapid_reset("", False), rapid_reset("", False, again=True),
            rapid_reset("eve", False), rapid_reset("eve", True), open_watches, dense_messages, unknown_fields, many_sweeps, nested,
-           large_lists, hostile_files, refused_calls, every_method, full_queue]
+           large_lists, hostile_files, every_method, refused_calls, full_queue]
 
 
 def main():
@@ -492,7 +516,7 @@ def main():
         parser.add_argument("--" + name, required=True)
     parser.add_argument("--seconds", type=float, default=4, help="of attacks that have no end")
     parser.add_argument("--others-cpu", default="", help="the core of the other user, for taskset")
-    parser.add_argument("--measure", action="store_true", help="others' p99 is below 100 ms, the slowest call below 1 s")
+    parser.add_argument("--measure", action="store_true", help="others' p99 is below 100 ms, the slowest call below 1 s, and the daemon ends in 5 s")
     parser.add_argument("--table", default="", help="where the most memory that each method holds is written")
     parser.add_argument("--attacks", default="", help="names of some (functions here), with commas; default: all")
     parser.add_argument("--end", choices=["sigterm", "shutdown"], default="sigterm", help="how the daemon ends; by shutdown: nothing else")

@@ -111,7 +111,7 @@ class Connection:
         return stream
 
     def begin_slowly(self, method, request):
-        """As begin, for requests larger than the server's windows: waits for them for 5 seconds."""
+        """As begin, for requests larger than the server's windows: waits for each window for 5 seconds."""
         stream = self.h2.get_next_available_stream_id()
         self.h2.send_headers(stream, headers_of(method, self.token))
         self.open.add(stream)
@@ -120,7 +120,7 @@ class Connection:
             room = min(self.h2.local_flow_control_window(stream), self.h2.max_outbound_frame_size)
             if room > 0:
                 self.h2.send_data(stream, data[:room], end_stream=room >= len(data))
-                data = data[room:]
+                data, deadline = data[room:], time.monotonic() + 5
                 self.flush()
             else:
                 self.pump(0.1, lambda: True)

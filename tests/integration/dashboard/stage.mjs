@@ -16,7 +16,7 @@ export const axe = fs.readFileSync(path.join(PACKAGES, "axe-core/axe.min.js"), "
 export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 // How long anything may take, in seconds: the machine may be busy.
-const PATIENCE = 90;
+const PATIENCE = 300;
 
 // Waits until `holds` returns something true, and returns it.
 export async function until(what, holds, seconds = PATIENCE) {

@@ -32,7 +32,7 @@ async function test(name, run) {
 }
 
 const stateOf = (page) => page.locator("main .state").first().textContent();
-const awaitState = (page, state, seconds) => until(`state ${state}`, async () => (await stateOf(page)) === state, seconds);
+const awaitState = (page, state) => until(`state ${state}`, async () => (await stateOf(page)) === state);
 // Presses a button and agrees in the dialog.
 async function press(page, label, action = label, value = undefined) {
   await page.locator("main").getByRole("button", {name: label, exact: true}).click();
@@ -254,8 +254,8 @@ await test("an ended job's curves, tables and files are the log's", async () => 
   await awaitState(page, "succeeded");
   const stored = curvesIn(await endedLog(page, done));
   expectSame(await curvesOf(page), stored);
-  assert.equal(await page.getByRole("region", {name: "Epochs", exact: true}).locator("tbody tr").count(), 3);
-  assert.equal(await page.locator("svg.matrix rect").count(), 16);
+  await until("three epochs", async () => (await page.getByRole("region", {name: "Epochs", exact: true}).locator("tbody tr").count()) === 3);
+  await until("16 cells", async () => (await page.locator("svg.matrix rect").count()) === 16);
   await page.getByText("Job file").click();
   await until("the job file", async () => (await page.locator("pre").allTextContents()).join().includes("softmax_cross_entropy"));
   await page.getByText("Layers", {exact: true}).click();
@@ -402,7 +402,7 @@ await test("a long job's curves are reduced; a zoom has all points, and live poi
   // Some milliseconds a step: the curve grows slowly while the test zooms.
   job.model.layers.unshift({dense: {units: 512, activation: "relu"}});
   const id = await stage.submit(job);
-  await until("6000 events", async () => Number((await stage.job(id)).last_sequence) > 6000, 120);
+  await until("6000 events", async () => Number((await stage.job(id)).last_sequence) > 6000);
   // The ranges that the page asks for.
   const watchQuestions = (page) => page.evaluate(() => {
     window.tandemAsked = [];
@@ -576,12 +576,12 @@ await test("a job that failed and is resumed goes on in the page", async () => {
   fs.rmSync(csv);
   await stage.tandem("devices", "resume", "cpu:0");
   await stage.tandem("devices", "resume", "cpu:1");
-  await awaitState(page, "failed", 60);
+  await awaitState(page, "failed");
   assert.match(await page.locator("main p.error").first().textContent(), /rows\.csv/);
   await until("the empty table", async () => (await page.locator("main").textContent()).includes("No epoch ended."));
   fs.writeFileSync(csv, rows);
   await press(page, "Resume");
-  await awaitState(page, "succeeded", 60);
+  await awaitState(page, "succeeded");
   assert.equal(await page.locator("main p.error").first().textContent(), "");
   const stored = curvesIn(await endedLog(page, id));
   expectSame(await curvesOf(page), stored);

@@ -51,7 +51,7 @@ failures, ran, checked, left_out = [], 0, 0, set()
 
 
 def call(command, **options):
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, **options)
+    return subprocess.run(command, capture_output=True, text=True, timeout=600, **options)
 
 
 def by_keys(text):
@@ -131,7 +131,8 @@ def state_of(job):
 
 
 def await_state(job, *wanted):
-    for _ in range(600):
+    end = time.monotonic() + 180
+    while time.monotonic() < end:
         if state_of(job) in wanted:
             return
         time.sleep(0.05)

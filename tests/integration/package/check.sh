@@ -73,7 +73,7 @@ tandem init synthetic >/tmp/job.yaml
 tandem submit /tmp/job.yaml --set training.epochs=1000000 --set name=long >/dev/null
 job=$(tandem list --limit 1 -o json | sed -nE 's/^\{"name":"jobs\/([^"]+)".*/\1/p')
 trains() { [[ $(of_job "$job" state) == JOB_STATE_RUNNING && $(of_job "$job" last_sequence) -gt 5 ]]; }
-await 30 trains || die "the long job does not train: $(of_job "$job" state)"
+await 180 trains || die "the long job does not train: $(of_job "$job" state)"
 daemon=$(of_user tandemd) worker=$(of_user tandem-worker)
 apt install --reinstall /check/tandem.deb
 systemctl is-active --quiet tandem.service || die "the service does not run after the upgrade"
@@ -82,7 +82,7 @@ systemctl is-active --quiet tandem.service || die "the service does not run afte
 grep -qx 'cpu-devices: 3' /etc/tandem/tandemd.yaml || die "the upgrade changed the configuration"
 before=$(of_job "$job" last_sequence)
 goes_on() { [[ $(of_job "$job" state) == JOB_STATE_RUNNING && $(of_job "$job" last_sequence) -gt $((before + 5)) ]]; }
-await 30 goes_on || die "the job does not train after the upgrade: $(of_job "$job" state)"
+await 180 goes_on || die "the job does not train after the upgrade: $(of_job "$job" state)"
 [[ $(of_job "$job" attempt) == 1 ]] || die "the job started again"
 folder=$(of_job "$job" folder)
 

@@ -137,12 +137,12 @@ END
     mkdir -p "$lab/spool/n$i"
     start_daemon "n$i"
   done
-  for ((i = 0; i < 150; ++i)); do
+  for ((i = 0; i < 600; ++i)); do
     ! nodes_idle "$n" || return 0
     sleep 0.2
   done
   tail -n 5 "$lab"/log/* >&2
-  die "the nodes are not idle after 30 s"
+  die "the nodes are not idle after 2 minutes"
 }
 
 down() {
