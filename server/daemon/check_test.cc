@@ -15,6 +15,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/daemon/cluster_check.h"
+#include "server/http/http_server.h"
 #include "server/store/state_folder.h"
 #include "server/store/temporary_folder.h"
 
@@ -179,6 +180,16 @@ TEST_F(CheckTest, AddressesThatMustNotBe) {
   EXPECT_THAT(Wrong(), HasSubstr("warning --listen 0.0.0.0:0: without TLS"));
   options_.listen = "nowhere";
   EXPECT_THAT(Wrong(), HasSubstr("PROBLEM --listen nowhere: "));
+}
+
+// Without this check, a daemon would take over its jobs and then end.
+TEST_F(CheckTest, MetricsAtAnIpv6Address) {
+  options_.metrics_listen = "[::1]:0";
+  const std::string problem =
+      "PROBLEM --metrics-listen [::1]:0: cannot serve metrics on [::1]:0: the HTTP server of this build has "
+      "no "
+      "IPv6; listen on an IPv4 address, such as 127.0.0.1\n";
+  EXPECT_EQ(Wrong(), HttpServer::HasIpv6() ? "" : problem);
 }
 
 // Each message names the option for another address.
