@@ -524,8 +524,8 @@ absl::StatusOr<ParsedOptions> ParseDaemonOptions(const std::vector<std::string>&
                  "YAML file with any of these options by name; options of the command line win")
       ->type_name("FILE");
   app.add_flag("--check", parsed.check,
-               "Check whether a daemon could run with these options, and print all faults; starts and "
-               "changes nothing")
+               "Check whether a daemon could run with these options, and print all faults; starts no daemon, "
+               "and changes nothing")
       ->configurable(false);
   app.add_option("--restore-backup", options.restore_backup,
                  "Replace the database by this backup (a file, or an id of `tandem backup list`), keep the "
