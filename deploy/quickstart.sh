@@ -7,6 +7,7 @@
 # The programs are installed in $TANDEM_PREFIX/bin (default ~/.local/share/tandem/bin). The daemon's jobs are in
 # $TANDEM_STATE (default ~/.local/state/tandem-quickstart). A daemon of an earlier run is used again.
 set -euo pipefail
+called_from=$PWD
 cd "$(dirname "$0")/.."
 if (($#)); then
   echo "quickstart.sh: unknown argument '$1'; see the first lines of this file" >&2
@@ -15,6 +16,8 @@ fi
 
 prefix=${TANDEM_PREFIX:-$HOME/.local/share/tandem}
 state=${TANDEM_STATE:-$HOME/.local/state/tandem-quickstart}
+[[ $prefix == /* ]] || prefix=$called_from/$prefix
+[[ $state == /* ]] || state=$called_from/$state
 job=deploy/examples/lenet-fashion-mnist.yaml
 bin=$prefix/bin
 
@@ -33,6 +36,7 @@ bazel build "${progress[@]}" --show_result=0 \
   //server/daemon:tandemd //server/worker:tandem-worker //client/cli:tandem
 mkdir -p "$bin"
 for program in server/daemon/tandemd server/worker/tandem-worker client/cli/tandem; do
+  if cmp -s "bazel-bin/$program" "$bin/${program##*/}"; then continue; fi
   # Installs a new file and renames it, so that a running daemon keeps the old file.
   install -m 755 "bazel-bin/$program" "$bin/.new-${program##*/}"
   mv -f "$bin/.new-${program##*/}" "$bin/${program##*/}"
@@ -43,13 +47,17 @@ for kind in job sweep; do "$bin/tandem" schema "$kind" >"$prefix/share/tandem/$k
 echo "Programs are in $bin."
 
 step "3/4  Daemon"
-mkdir -p "$state"
+# A daemon uses no folder that others may write to, which some umasks make.
+install -d -m 0700 "$state"
 export TANDEM_STATE=$state   # The command line finds the daemon's address and token there.
 # These would name another daemon, or another way to it.
 unset TANDEM_ADDRESS TANDEM_TOKEN_FILE TANDEM_TLS_CA TANDEM_TLS_CERT TANDEM_TLS_KEY TANDEM_TLS_SERVER_NAME
 running() { "$bin/tandem" --timeout 5s devices >/dev/null 2>&1; }
 if running; then
   echo "It runs already at $(<"$state/address")."
+  if [[ $(readlink "/proc/$(<"$state/daemon.lock")/exe") == *" (deleted)" ]]; then
+    echo "It is of an earlier build. To use this build, run 'tandem shutdown' as below, then this script again."
+  fi
 else
   devices=$(nproc)
   ((devices >= 2)) || devices=2   # The example trains two replicas.
@@ -82,7 +90,7 @@ cat <<END
 
 The trained model:    $folder/model.safetensors
 To go on, in a shell where this is set:
-  export PATH=$bin:\$PATH TANDEM_STATE=$state
+  export PATH=$(printf %q "$bin"):\$PATH TANDEM_STATE=$(printf %q "$state")
     tandem describe $name
     tandem download $name
     tandem init lenet > my.yaml && tandem submit my.yaml --follow     # the next job

@@ -48,7 +48,7 @@ uplot_sha256=4b8a8191e425658e3ea8c8c1314b0fc679c861ee3a1af2b20c7b16ba50b5133d
 uplot_folder=$HOME/.cache/tandem/npm/uplot-$uplot
 if [[ ! -f $uplot_folder/uPlot.esm.js ]] && command -v npm >/dev/null; then
   scratch=$(mktemp -d)
-  if (cd "$scratch" && npm pack --silent --fetch-retries=0 "uplot@$uplot" >/dev/null) && echo "$uplot_sha256  $scratch/uplot-$uplot.tgz" | sha256sum --quiet -c; then
+  if (cd "$scratch" && npm pack --silent --fetch-retries=0 --fetch-timeout=30000 "uplot@$uplot" >/dev/null) && echo "$uplot_sha256  $scratch/uplot-$uplot.tgz" | sha256sum --quiet -c; then
     tar -xzf "$scratch/uplot-$uplot.tgz" -C "$scratch"
     mkdir -p "$uplot_folder"
     cp "$scratch"/package/dist/uPlot.{esm.js,min.css} "$scratch/package/LICENSE" "$uplot_folder"
@@ -63,19 +63,27 @@ fi
 missing=()
 for package in "${packages[@]}"; do
   status=$(dpkg-query -W -f '${db:Status-Abbrev}' "$package" 2>/dev/null || true)
-  [[ $status == "ii "* ]] || missing+=("$package")
+  # The first letter is the wish: a package on hold has an h.
+  [[ $status == ?"i "* ]] || missing+=("$package")
 done
 if ((${#missing[@]} == 0)); then
   exit 0
 fi
 
 echo "Installing: ${missing[*]}"
-if ((EUID == 0)); then
+if ! command -v apt-get >/dev/null; then
+  echo "setup.sh: cannot install the packages: there is no apt-get; use Debian 12" >&2
+  exit 1
+elif ((EUID == 0)); then
   as_root=(env)
 elif command -v sudo >/dev/null; then
   as_root=(sudo env)
+  # sudo drops these variables, and apt-get needs them behind a proxy.
+  for name in http_proxy https_proxy no_proxy; do
+    if [[ -n ${!name:-} ]]; then as_root+=("$name=${!name}"); fi
+  done
 else
-  echo "setup.sh: these packages are missing, and neither root nor sudo is at hand to install them" >&2
+  echo "setup.sh: cannot install the packages: neither root nor sudo is at hand; run deploy/setup.sh as root" >&2
   exit 1
 fi
 export DEBIAN_FRONTEND=noninteractive
@@ -85,4 +93,8 @@ if [[ " ${missing[*]} " == *" prometheus "* ]]; then
   "${as_root[@]}" ln -sfn /dev/null /etc/systemd/system/prometheus.service
 fi
 "${as_root[@]}" DEBIAN_FRONTEND=noninteractive apt-get update -q
-"${as_root[@]}" DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "${missing[@]}"
+"${as_root[@]}" DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "${missing[@]}" || {
+  system=$(sed -nE 's/^PRETTY_NAME="?([^"]*)"?$/\1/p' /etc/os-release)
+  echo "setup.sh: apt-get cannot install the packages; they are those of Debian 12, and this is ${system:-unknown}" >&2
+  exit 1
+}

@@ -113,8 +113,8 @@ class WebServer::Impl {
     if (context_ == nullptr || mg_get_server_ports(context_, 1, &found) < 1) {
       return absl::FailedPreconditionError(
           absl::StrCat("cannot serve the dashboard on ", listen,
-                       ": the port is in use, or the host is not a numeric address of this machine (", text,
-                       "); choose another with --listen"));
+                       ": the port is in use, or the host is not a numeric IPv4 address of this machine (",
+                       text, "); choose another with --listen"));
     }
     return found.port;
   }

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <fstream>
 
@@ -33,6 +34,18 @@ TEST(Token, IsMadeOnceAndOnlyForItsOwner) {
   EXPECT_EQ(info.st_mode & 07777, 0600);
   EXPECT_EQ(*LoadOrCreateToken(path), *made);
   EXPECT_NE(*LoadOrCreateToken(other.path() + "/token"), *made);
+}
+
+TEST(Token, IsNotMadeIfItIsOnlyLoaded) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/token";
+  const absl::Status missing = LoadToken(path).status();
+  EXPECT_EQ(missing.code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(missing.message()), HasSubstr("cannot read the token file " + path));
+  EXPECT_NE(access(path.c_str(), F_OK), 0);
+  const absl::StatusOr<std::string> made = LoadOrCreateToken(path);
+  ASSERT_TRUE(made.ok()) << made.status();
+  EXPECT_EQ(*LoadToken(path), *made);
 }
 
 TEST(Token, RefusesAFileThatOthersCanRead) {

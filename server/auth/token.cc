@@ -68,13 +68,19 @@ absl::StatusOr<std::string> RandomToken() {
   return absl::WebSafeBase64Escape(absl::string_view(bytes, sizeof(bytes)));
 }
 
-absl::StatusOr<std::string> LoadOrCreateToken(const std::string& path) {
+absl::StatusOr<std::string> LoadToken(const std::string& path) {
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd >= 0) {
-    absl::Cleanup closer = [fd] { close(fd); };
-    return ReadToken(fd, path);
+  if (fd < 0) {
+    const absl::Status error = FileError("read", path, errno);
+    return errno == ENOENT ? absl::NotFoundError(error.message()) : error;
   }
-  if (errno != ENOENT) return FileError("read", path, errno);
+  absl::Cleanup closer = [fd] { close(fd); };
+  return ReadToken(fd, path);
+}
+
+absl::StatusOr<std::string> LoadOrCreateToken(const std::string& path) {
+  absl::StatusOr<std::string> known = LoadToken(path);
+  if (!absl::IsNotFound(known.status())) return known;
   TANDEM_ASSIGN_OR_RETURN(std::string token, RandomToken());
   TANDEM_RETURN_IF_ERROR(WriteFileAtomically(Env::Real(), path,
                                              [&](WritableFile& file) { return file.Append(token + "\n"); },

@@ -8,13 +8,15 @@
 
 namespace tandem {
 
-// Returns the token in the file `path`. If the file does not exist, creates it with mode 0600 and 32 random
-// bytes as URL-safe Base64 (43 characters), plus a line end. Whoever can read the file has full control of
-// the daemon.
+// Returns the token in the file `path`. Whoever can read the file has full control of the daemon.
 //
-// FAILED_PRECONDITION: other users may read or write the file, or the content is no token (16 to 256 visible
-// ASCII characters). INTERNAL: the file cannot be read or written. The caller must hold the lock on the state
-// folder.
+// NOT_FOUND: no such file exists. FAILED_PRECONDITION: other users may read or write the file, or the content
+// is no token (16 to 256 visible ASCII characters). INTERNAL: the file cannot be read.
+absl::StatusOr<std::string> LoadToken(const std::string& path);
+
+// As LoadToken, but creates a missing file with mode 0600 and 32 random bytes as URL-safe Base64 (43
+// characters), plus a line end. INTERNAL: the file cannot be read or written. The caller must hold the lock
+// on the state folder.
 absl::StatusOr<std::string> LoadOrCreateToken(const std::string& path);
 
 // Returns 32 random bytes as URL-safe Base64. INTERNAL: the system provides no random bytes.

@@ -16,15 +16,19 @@
 #include <system_error>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "engine/base/version.h"
 #include "server/auth/certificate_validity.h"
 #include "server/auth/listen_policy.h"
 #include "server/auth/tls_files.h"
+#include "server/auth/token.h"
+#include "server/clusters/slurm/command.h"
 #include "server/daemon/begin_anew.h"
 #include "server/daemon/cluster_check.h"
 #include "server/daemon/crash_folder.h"
@@ -42,6 +46,8 @@ using Verdict = Check::Verdict;
 
 // More bytes than a starting daemon writes.
 constexpr int64_t kStartWrites = int64_t{1} << 20;
+// The most characters of a program's output in a message.
+constexpr size_t kMostShown = 300;
 // With less free space, the state folder's disk is soon full.
 constexpr int64_t kLittleSpace = int64_t{1} << 30;
 
@@ -96,8 +102,8 @@ std::string RunningAddress(const std::string& state_folder) {
   return address;
 }
 
-// Opens for writing, because a daemon writes to its database.
-bool CheckDatabaseOpens(const std::string& path, Checks* checks) {
+// Opens the file as a daemon does, for reading and writing.
+bool CheckOpens(const std::string& path, Checks* checks) {
   const int file = open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK);
   if (file >= 0) {
     close(file);
@@ -124,7 +130,7 @@ void CheckDatabaseFile(const std::string& folder, Checks* checks) {
   const absl::StatusOr<bool> is_there = IsDatabaseThere(path);
   if (!checks->Require(path, is_there.status())) return;
   const bool is_missing = !*is_there;
-  if (!is_missing && !CheckDatabaseOpens(path, checks)) return;
+  if (!is_missing && !CheckOpens(path, checks)) return;
   // The same condition as in PrepareDatabase.
   if (is_missing || (std::filesystem::file_size(path, error) == 0 && !error)) {
     const std::string what = is_missing ? "is missing" : "is empty";
@@ -204,6 +210,9 @@ void CheckStateFolder(const std::string& folder, bool is_running, Checks* checks
                                          left));
     }
   }
+  if (const std::string lock = folder + "/daemon.lock"; std::filesystem::exists(lock, error)) {
+    CheckOpens(lock, checks);
+  }
   CheckDatabaseFile(folder, checks);
   std::filesystem::directory_iterator entry(folder, error);
   for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
@@ -221,20 +230,10 @@ void CheckStateFolder(const std::string& folder, bool is_running, Checks* checks
 
 void CheckToken(const std::string& state_folder, Checks* checks) {
   const std::string path = state_folder + "/token";
-  struct stat info = {};
-  if (stat(path.c_str(), &info) != 0) return;
-  if ((info.st_mode & 077) != 0) {
-    checks->Fail(
-        absl::StrCat("token file ", path),
-        absl::StrFormat(
-            "its mode %04o lets other users read it; chmod 600 %s, or remove it if somebody may have read it",
-            info.st_mode & 07777, path));
-  } else if (access(path.c_str(), R_OK) != 0) {
-    checks->Fail(absl::StrCat("token file ", path),
-                 absl::StrCat("user ", geteuid(), " may not read it: ", strerror(errno)));
-  } else {
-    checks->Fine(absl::StrCat("token file ", path), "readable only by its owner");
-  }
+  const absl::Status status = LoadToken(path).status();
+  if (absl::IsNotFound(status)) return;
+  const std::string subject = absl::StrCat("token file ", path);
+  if (checks->Require(subject, status)) checks->Fine(subject, "readable only by its owner");
 }
 
 void CheckTls(const DaemonOptions& options, Checks* checks) {
@@ -286,13 +285,38 @@ void CheckListening(const DaemonOptions& options, bool is_running, Checks* check
   }
 }
 
-void CheckFolders(const DaemonOptions& options, Checks* checks) {
-  if (access(options.worker_program.c_str(), X_OK) == 0) {
-    checks->Fine("--worker-program", options.worker_program);
-  } else {
-    checks->Fail("--worker-program",
-                 absl::StrCat("cannot run ", options.worker_program, ": ", strerror(errno)));
+// Starts the program with --version: it may lack a library.
+void CheckWorkerProgram(const std::string& program, Checks* checks) {
+  const std::string subject = "--worker-program";
+  if (access(program.c_str(), X_OK) != 0) {
+    return checks->Fail(subject, absl::StrCat("cannot run ", program, ": ", strerror(errno)));
   }
+  std::error_code error;
+  Command command;
+  command.program = std::filesystem::absolute(program, error).string();
+  command.arguments = {"--version"};
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    command.environment.emplace_back(*variable);
+  }
+  const absl::StatusOr<CommandResult> result = RunCommand(command);
+  if (!checks->Require(subject, result.status())) return;
+  const absl::string_view said = absl::StripAsciiWhitespace(
+      result->standard_output.empty() ? result->standard_error : result->standard_output);
+  const absl::string_view line = said.substr(0, std::min(said.find('\n'), kMostShown));
+  if (result->exit_code != 0 || !absl::StartsWith(line, "tandem-worker ")) {
+    checks->Fail(subject, absl::StrCat("cannot use ", program, ": with --version it exits with code ",
+                                       result->exit_code, " and prints '", line,
+                                       "'; name the tandem-worker of this tandemd"));
+  } else if (line != absl::StrCat("tandem-worker ", kVersion)) {
+    checks->Warn(subject, absl::StrCat(program, " is ", line,
+                                       "; name the tandem-worker of this tandemd, which is ", kVersion));
+  } else {
+    checks->Fine(subject, program);
+  }
+}
+
+void CheckFolders(const DaemonOptions& options, Checks* checks) {
+  CheckWorkerProgram(options.worker_program, checks);
   const std::string sandbox = absl::StrCat("--worker-sandbox ", options.worker_sandbox);
   const std::string missing = MissingOfSandbox();
   if (options.worker_sandbox == "off") {

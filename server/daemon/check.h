@@ -25,7 +25,8 @@ struct Check {
 };
 
 // Checks if a daemon with these options could start: its addresses, TLS files, programs, folders and cluster.
-// Starts nothing. Changes nothing, except for a temporary file in the state folder that tests for free space.
+// Starts the worker program with --version and, with a cluster, `sinfo`. Changes nothing, except for a
+// temporary file in the state folder that tests for free space.
 // A running daemon on the state folder is no problem; it keeps the folder and its addresses.
 std::vector<Check> CheckDaemon(const DaemonOptions& options);
 

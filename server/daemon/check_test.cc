@@ -14,7 +14,9 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "engine/base/version.h"
 #include "server/daemon/cluster_check.h"
+#include "server/http/http_server.h"
 #include "server/store/state_folder.h"
 #include "server/store/temporary_folder.h"
 
@@ -56,8 +58,15 @@ class CheckTest : public testing::Test {
   CheckTest() {
     options_.state_folder = folder_.path() + "/state";
     options_.listen = "127.0.0.1:0";
-    options_.worker_program = "/bin/sh";
+    options_.worker_program = Program("tandem-worker", absl::StrCat("echo tandem-worker ", kVersion));
     options_.data_folders = {folder_.path()};
+  }
+  // Makes a shell script. Returns its path.
+  std::string Program(const std::string& name, const std::string& code) {
+    std::string path = folder_.path() + "/" + name;
+    std::ofstream(path) << "#!/bin/sh\n" << code << "\n";
+    std::filesystem::permissions(path, std::filesystem::perms::owner_all);
+    return path;
   }
   // Returns all warnings and problems, one "PROBLEM subject: message" per line.
   std::string Wrong() {
@@ -181,6 +190,16 @@ TEST_F(CheckTest, AddressesThatMustNotBe) {
   EXPECT_THAT(Wrong(), HasSubstr("PROBLEM --listen nowhere: "));
 }
 
+// Without this check, a daemon would take over its jobs and then end.
+TEST_F(CheckTest, MetricsAtAnIpv6Address) {
+  options_.metrics_listen = "[::1]:0";
+  const std::string problem =
+      "PROBLEM --metrics-listen [::1]:0: cannot serve metrics on [::1]:0: the HTTP server of this build has "
+      "no "
+      "IPv6; listen on an IPv4 address, such as 127.0.0.1\n";
+  EXPECT_EQ(Wrong(), HttpServer::HasIpv6() ? "" : problem);
+}
+
 // Each message names the option for another address.
 TEST_F(CheckTest, APortThatIsTaken) {
   const TakenPort taken;
@@ -217,6 +236,43 @@ TEST_F(CheckTest, FilesThatAreNotAsTheyMustBe) {
   }
 }
 
+TEST_F(CheckTest, ATokenThatTheDaemonRefuses) {
+  std::filesystem::create_directories(options_.state_folder);
+  chmod(options_.state_folder.c_str(), 0700);
+  const std::string path = options_.state_folder + "/token";
+  std::ofstream(path).close();
+  chmod(path.c_str(), 0600);
+  EXPECT_THAT(Wrong(), HasSubstr("PROBLEM token file " + path + ": cannot use the token file " + path +
+                                 ": it has no token (16 to 256 characters of visible ASCII); remove it"));
+  std::ofstream(path) << "0123456789abcdef0123456789abcdef\n";
+  EXPECT_EQ(Wrong(), "");
+}
+
+TEST_F(CheckTest, ALockThatCannotBeOpened) {
+  std::filesystem::create_directories(options_.state_folder + "/daemon.lock");
+  chmod(options_.state_folder.c_str(), 0700);
+  EXPECT_THAT(Wrong(), HasSubstr("PROBLEM " + options_.state_folder +
+                                 "/daemon.lock: cannot be opened for reading and writing: Is a directory"));
+}
+
+TEST_F(CheckTest, AWorkerProgramThatCannotStart) {
+  options_.worker_program =
+      Program("lacks", "echo 'libgloo.so.0: cannot open shared object file' >&2; exit 127");
+  EXPECT_THAT(Wrong(),
+              HasSubstr("PROBLEM --worker-program: cannot use " + options_.worker_program +
+                        ": with --version it exits with code 127 and prints 'libgloo.so.0: cannot open "
+                        "shared object file'; name the tandem-worker of this tandemd"));
+  options_.worker_program = Program("another", "echo another 1.0; echo of another author");
+  EXPECT_THAT(Wrong(), HasSubstr(" exits with code 0 and prints 'another 1.0'; name the tandem-worker"));
+  options_.worker_program = Program("older", "echo tandem-worker 0.0.1");
+  EXPECT_THAT(Wrong(), HasSubstr("warning --worker-program: " + options_.worker_program +
+                                 " is tandem-worker 0.0.1; name the tandem-worker of this tandemd"));
+  options_.worker_program = Program("script", "");
+  std::ofstream(options_.worker_program) << "#!/no/such/interpreter\n";
+  EXPECT_THAT(Wrong(),
+              AllOf(HasSubstr("PROBLEM --worker-program: "), HasSubstr("No such file or directory")));
+}
+
 class ClusterCheckTest : public CheckTest {
  protected:
   ClusterCheckTest() {
@@ -232,11 +288,7 @@ class ClusterCheckTest : public CheckTest {
   }
   ~ClusterCheckTest() override { setenv("PATH", path_.c_str(), 1); }
 
-  void Fake(const std::string& program, const std::string& code) {
-    const std::string path = folder_.path() + "/programs/" + program;
-    std::ofstream(path) << "#!/bin/sh\n" << code << "\n";
-    std::filesystem::permissions(path, std::filesystem::perms::owner_all);
-  }
+  void Fake(const std::string& program, const std::string& code) { Program("programs/" + program, code); }
 
   std::string path_;
 };

@@ -27,7 +27,7 @@ void AddClusterOptions(DaemonOptions* options, CLI::App* app) {
                   "Numeric address and port of this machine at which workers on the cluster report, such as "
                   "10.0.0.1:7448. Always TLS, with a certificate that the daemon makes itself. Needs "
                   "--shared-folder")
-      ->type_name("HOST:PORT")
+      ->type_name("ADDRESS")
       ->group("Slurm");
   app->add_option("--slurm-allow-argument", options->slurm_allow_arguments,
                   "Name of an option of sbatch that jobs may give in cluster.slurm.extra_arguments, such as "

@@ -9,6 +9,7 @@
 #include <system_error>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "server/http/daemon_gauges.h"
@@ -41,6 +42,12 @@ absl::Status CheckRoom(const std::string& state_folder) {
 }  // namespace
 
 absl::Status CheckMetricsListenPolicy(const ListenAddress& address, bool beyond_loopback) {
+  if (absl::StrContains(address.host, ':') && !HttpServer::HasIpv6()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("cannot serve metrics on ", address.ToString(),
+                     ": the HTTP server of this build has no IPv6; listen on an IPv4 address, such as "
+                     "127.0.0.1"));
+  }
   if (beyond_loopback || address.IsLoopback()) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
       "cannot serve metrics on ", address.ToString(),

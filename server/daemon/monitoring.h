@@ -26,7 +26,7 @@
 
 namespace tandem {
 
-// Returns OK if metrics may be served at `address`. Beyond loopback, an explicit option is required.
+// Returns OK if metrics can and may be served at `address`. Beyond loopback, an explicit option is required.
 // FAILED_PRECONDITION names the remedy.
 absl::Status CheckMetricsListenPolicy(const ListenAddress& address, bool beyond_loopback);
 

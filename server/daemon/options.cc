@@ -4,13 +4,17 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <system_error>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -374,6 +378,7 @@ void AddOptions(DaemonOptions* options, CLI::App* app) {
   AddLogOptions(options, app);
 }
 
+// Returns the long names of the options that a file may have.
 std::vector<std::string> OptionNames(const CLI::App& app) {
   std::vector<std::string> names;
   for (const CLI::Option* option :
@@ -383,16 +388,36 @@ std::vector<std::string> OptionNames(const CLI::App& app) {
   return names;
 }
 
-// Returns an error for unknown arguments that suggests the flag that was probably meant.
+// Returns the long names of all options.
+std::vector<std::string> FlagNames(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back(name);
+  }
+  return names;
+}
+
+// Returns an error for a --config file that cannot be opened.
+std::string ExplainUnreadable(const std::string& file) {
+  if (absl::StartsWith(file, "--")) {
+    return absl::StrCat("--config: needs a value before the option '", file, "'");
+  }
+  std::error_code error;
+  const bool is_folder = std::filesystem::is_directory(file, error);
+  const char* const reason = access(file.c_str(), R_OK) != 0 ? strerror(errno) : strerror(EISDIR);
+  return absl::StrCat(
+      "cannot read the --config file ", file, ": ", reason, "; ",
+      is_folder ? "name a file in it" : absl::StrCat("name a file that user ", geteuid(), " may read"));
+}
+
+// Returns an error for unknown arguments that suggests the flag that was probably meant. `names` are the
+// flags, without leading dashes.
 std::string ExplainUnknown(const std::vector<std::string>& arguments, const std::vector<std::string>& names) {
   for (const std::string& argument : arguments) {
     if (!absl::StartsWith(argument, "--")) continue;
     const std::string flag = argument.substr(0, argument.find('='));
     const std::string name = flag.substr(2);
-    // Also know the flags that a configuration file cannot have.
-    if (name == "config" || name == "check" || name == "restore-backup" || name == "begin-anew" ||
-        name == "help" || name == "version" || std::find(names.begin(), names.end(), name) != names.end())
-      continue;
+    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
     const std::string close = NearestName(name, names);
     return absl::StrCat("there is no option ", flag,
                         close.empty() ? "" : absl::StrCat("; did you mean --", close, "?"));
@@ -414,19 +439,51 @@ absl::Status CheckValues(const CLI::App& app) {
   return absl::OkStatus();
 }
 
+// Without a value, these options would be ignored, or would name the working directory.
+absl::Status CheckNotEmpty(const CLI::App& app) {
+  for (const char* name :
+       {"--config", "--restore-backup", "--state-folder", "--data-folder", "--worker-program"}) {
+    const std::vector<std::string>& values = app.get_option(name)->results();
+    if (std::find(values.begin(), values.end(), "") == values.end()) continue;
+    return absl::InvalidArgumentError(absl::StrCat(name, " is empty; give a value, or leave the option out"));
+  }
+  return absl::OkStatus();
+}
+
+// A shell expands '~' only at the beginning of a word, and not in a file. The daemon would create a folder
+// with the name '~'.
+absl::Status CheckPaths(const CLI::App& app) {
+  for (const CLI::Option* option : app.get_options()) {
+    const std::string type = option->get_type_name();
+    if (type != "DIR" && type != "FILE" && type != "BACKUP") continue;
+    for (const std::string& value : option->results()) {
+      if (!absl::StartsWith(value, "~")) continue;
+      return absl::InvalidArgumentError(absl::StrCat(
+          option->get_name(), " is '", value,
+          "', but tandemd does not expand ~; write the whole path, or ./~ for a folder of this name"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 // Two servers cannot share a port. Invalid addresses are reported where they are used.
 absl::Status CheckPorts(const DaemonOptions& options) {
-  const absl::StatusOr<ListenAddress> calls = ParseListenAddress(options.listen);
-  const absl::StatusOr<ListenAddress> metrics = ParseListenAddress(options.metrics_listen);
-  if (!calls.ok() || !metrics.ok() || calls->port == 0 || calls->port != metrics->port)
-    return absl::OkStatus();
   const auto takes_all = [](const std::string& host) { return host == "0.0.0.0" || host == "::"; };
-  if (calls->host != metrics->host && !takes_all(calls->host) && !takes_all(metrics->host)) {
-    return absl::OkStatus();
+  const std::pair<const char*, const std::string*> all[] = {{"--listen", &options.listen},
+                                                            {"--worker-listen", &options.worker_listen},
+                                                            {"--metrics-listen", &options.metrics_listen}};
+  for (size_t i = 0; i < std::size(all); ++i) {
+    for (size_t j = i + 1; j < std::size(all); ++j) {
+      const absl::StatusOr<ListenAddress> one = ParseListenAddress(*all[i].second);
+      const absl::StatusOr<ListenAddress> other = ParseListenAddress(*all[j].second);
+      if (!one.ok() || !other.ok() || one->port == 0 || one->port != other->port) continue;
+      if (one->host != other->host && !takes_all(one->host) && !takes_all(other->host)) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat("cannot use one port for ", all[i].first, " ", *all[i].second, " and ", all[j].first,
+                       " ", *all[j].second, "; give ", all[j].first, " another port"));
+    }
   }
-  return absl::InvalidArgumentError(absl::StrCat("cannot use one port for --listen ", options.listen,
-                                                 " and --metrics-listen ", options.metrics_listen,
-                                                 "; give the metrics another port"));
+  return absl::OkStatus();
 }
 
 absl::Status CheckFetchOptions(const DaemonOptions& options) {
@@ -461,13 +518,14 @@ absl::StatusOr<ParsedOptions> ParseDaemonOptions(const std::vector<std::string>&
   app.set_version_flag("--version", std::string("tandemd ") + kVersion, "Print the version and exit");
   app.set_help_flag("-h,--help", "Print this help and exit");
   AddOptions(&options, &app);
+  // A file cannot have the options that are added later.
   const std::vector<std::string> names = OptionNames(app);
   app.set_config("--config", "",
                  "YAML file with any of these options by name; options of the command line win")
       ->type_name("FILE");
   app.add_flag("--check", parsed.check,
-               "Check whether a daemon could run with these options, and print all faults; starts and "
-               "changes nothing")
+               "Check whether a daemon could run with these options, and print all faults; starts no daemon, "
+               "and changes nothing")
       ->configurable(false);
   app.add_option("--restore-backup", options.restore_backup,
                  "Replace the database by this backup (a file, or an id of `tandem backup list`), keep the "
@@ -497,16 +555,20 @@ absl::StatusOr<ParsedOptions> ParseDaemonOptions(const std::vector<std::string>&
   } catch (const CLI::CallForVersion&) {
     parsed.text = app.version() + "\n";
     return parsed;
+  } catch (const CLI::FileError&) {
+    return absl::InvalidArgumentError(ExplainUnreadable(config()));
   } catch (const CLI::ConfigError& error) {
     return absl::InvalidArgumentError(absl::StrCat("the --config file ", config(), ": ", error.what()));
   } catch (const CLI::ExtrasError&) {
-    return absl::InvalidArgumentError(ExplainUnknown(arguments, names));
+    return absl::InvalidArgumentError(ExplainUnknown(arguments, FlagNames(app)));
   } catch (const CLI::Error& error) {
+    // Only flags have values that CLI11 converts without a check.
+    const bool is_flag = dynamic_cast<const CLI::ConversionError*>(&error) != nullptr;
     // CLI11 does not say if the fault is on the command line or in the file.
-    return absl::InvalidArgumentError(
-        config().empty()
-            ? error.what()
-            : absl::StrCat(error.what(), " (on the command line, or in the --config file ", config(), ")"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        error.what(), is_flag ? "; must be true or false" : "",
+        config().empty() ? ""
+                         : absl::StrCat(" (on the command line, or in the --config file ", config(), ")")));
   }
   if (options.tls_cert.empty() != options.tls_key.empty()) {
     return absl::InvalidArgumentError("--tls-cert and --tls-key must be given together");
@@ -514,7 +576,8 @@ absl::StatusOr<ParsedOptions> ParseDaemonOptions(const std::vector<std::string>&
   if (!options.tls_client_ca.empty() && options.tls_cert.empty()) {
     return absl::InvalidArgumentError("--tls-client-ca needs --tls-cert and --tls-key");
   }
-  for (const absl::Status& status : {CheckValues(app), CheckPorts(options), CheckFetchOptions(options),
+  for (const absl::Status& status : {CheckValues(app), CheckNotEmpty(app), CheckPaths(app),
+                                     CheckPorts(options), CheckFetchOptions(options),
                                      // CheckDaemon reports these faults beside all others.
                                      parsed.check ? absl::OkStatus() : CheckClusterOptions(options)}) {
     if (!status.ok()) return status;

@@ -183,7 +183,15 @@ TEST(DaemonOptionsTest, SaysWhatIsWrongInAFile) {
     const std::string file = ConfigFile(content);
     EXPECT_THAT(ErrorOf({"--config", file}), HasSubstr(absl::StrCat("--config file ", file)));
   }
-  EXPECT_THAT(ErrorOf({"--config", "/no/such/file.yaml"}), HasSubstr("/no/such/file.yaml"));
+  EXPECT_THAT(ErrorOf({"--config", "/no/such/file.yaml"}),
+              HasSubstr("cannot read the --config file /no/such/file.yaml: No such file or directory; name a "
+                        "file that user "));
+  EXPECT_THAT(ErrorOf({"--config", "/tmp"}),
+              HasSubstr("cannot read the --config file /tmp: Is a directory; name a file in it"));
+  EXPECT_THAT(ErrorOf({"--config", "--check"}),
+              HasSubstr("--config: needs a value before the option '--check'"));
+  EXPECT_THAT(ErrorOf({"--config", ConfigFile("metrics-beyond-loopback: perhaps\n")}),
+              AllOf(HasSubstr("--metrics-beyond-loopback"), HasSubstr("must be true or false")));
   EXPECT_THAT(
       ErrorOf({"--config", ConfigFile("listen: 127.0.0.1:1\n"), "--config", ConfigFile("cpu-devices: 1\n")}),
       HasSubstr("--config"));
@@ -196,14 +204,50 @@ TEST(DaemonOptionsTest, TellsWhichOptionThereIsNot) {
   }
 }
 
-TEST(DaemonOptionsTest, MetricsHaveAPortOfTheirOwn) {
+// Of options that a file cannot have, too.
+TEST(DaemonOptionsTest, SuggestsEveryOption) {
+  EXPECT_THAT(ErrorOf({"--chek"}), HasSubstr("did you mean --check?"));
+  EXPECT_THAT(ErrorOf({"--restore-bakup", "x"}), HasSubstr("did you mean --restore-backup?"));
+  EXPECT_THAT(ErrorOf({"--begin-new"}), HasSubstr("did you mean --begin-anew?"));
+  EXPECT_THAT(ErrorOf({"--confg", "x"}), HasSubstr("did you mean --config?"));
+}
+
+// An empty variable of a script must not start a daemon instead of a restoration.
+TEST(DaemonOptionsTest, ValuesThatMustNotBeEmpty) {
+  for (const char* option :
+       {"--restore-backup", "--config", "--state-folder", "--data-folder", "--worker-program"}) {
+    EXPECT_THAT(ErrorOf({option, ""}), HasSubstr(absl::StrCat(option, " is empty; give a value"))) << option;
+  }
+  EXPECT_THAT(ErrorOf({"--config", ConfigFile("data-folder: [/a, \"\"]\n")}),
+              HasSubstr("--data-folder is empty"));
+  EXPECT_TRUE(ParseDaemonOptions({"--metrics-listen", ""}).ok());
+}
+
+TEST(DaemonOptionsTest, ATildeIsForTheShell) {
+  EXPECT_THAT(ErrorOf({"--state-folder=~/tandem"}),
+              HasSubstr("--state-folder is '~/tandem', but tandemd does not expand ~; write the whole path"));
+  EXPECT_THAT(ErrorOf({"--config", ConfigFile("data-folder: [/a, ~/data]\n")}),
+              HasSubstr("--data-folder is '~/data'"));
+  EXPECT_THAT(ErrorOf({"--tls-cert", "~ann/c.pem", "--tls-key", "k.pem"}),
+              HasSubstr("--tls-cert is '~ann/c.pem'"));
+  EXPECT_TRUE(ParseDaemonOptions({"--state-folder", "./~/tandem"}).ok());
+}
+
+TEST(DaemonOptionsTest, ServersDoNotShareAPort) {
   for (const auto& [calls, metrics] :
        std::vector<std::pair<std::string, std::string>>{{"127.0.0.1:7447", "127.0.0.1:7447"},
                                                         {"0.0.0.0:7447", "127.0.0.1:7447"},
                                                         {"[::1]:7447", "[::]:7447"}}) {
     EXPECT_THAT(ErrorOf({"--listen", calls, "--metrics-listen", metrics}),
-                HasSubstr("--metrics-listen " + metrics + "; give the metrics another port"));
+                HasSubstr("--metrics-listen " + metrics + "; give --metrics-listen another port"));
   }
+  EXPECT_THAT(ErrorOf({"--shared-folder", "/shared", "--worker-listen", "10.0.0.1:7448", "--metrics-listen",
+                       "0.0.0.0:7448"}),
+              HasSubstr("cannot use one port for --worker-listen 10.0.0.1:7448 and --metrics-listen "
+                        "0.0.0.0:7448; give --metrics-listen another port"));
+  EXPECT_THAT(
+      ErrorOf({"--shared-folder", "/shared", "--worker-listen", "[fd00::1]:7447", "--listen", "[::]:7447"}),
+      HasSubstr("give --worker-listen another port"));
   EXPECT_TRUE(ParseDaemonOptions({"--listen", "127.0.0.1:0", "--metrics-listen", "127.0.0.1:0"}).ok());
   EXPECT_TRUE(ParseDaemonOptions({"--listen", "127.0.0.1:7447", "--metrics-listen", "127.0.0.2:7447"}).ok());
   EXPECT_TRUE(ParseDaemonOptions({"--listen", "127.0.0.1:7447", "--metrics-listen", "127.0.0.1:7448"}).ok());

@@ -72,8 +72,8 @@ class HttpServer::Impl {
     if (context_ == nullptr) {
       return absl::FailedPreconditionError(absl::StrCat(
           "cannot serve metrics on ", listen,
-          ": the port is in use by another program, or the host is not an address of this machine (", text,
-          "); choose another with --metrics-listen"));
+          ": the port is in use by another program, or the host is not an IPv4 address of this machine (",
+          text, "); choose another with --metrics-listen"));
     }
     mg_server_port port = {};
     if (mg_get_server_ports(context_, 1, &port) < 1)
@@ -110,6 +110,8 @@ class HttpServer::Impl {
   const std::map<std::string, Page> pages_;
   mg_context* context_ = nullptr;
 };
+
+bool HttpServer::HasIpv6() { return mg_check_feature(MG_FEATURES_IPV6) != 0; }
 
 absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(const ListenAddress& address,
                                                               std::map<std::string, Page> pages) {

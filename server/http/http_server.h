@@ -26,6 +26,9 @@ class HttpServer {
   // Called on the server's threads, also concurrently.
   using Page = std::function<HttpPage()>;
 
+  // Returns true if servers can listen at IPv6 addresses. Debian 12's CivetWeb is built without IPv6.
+  static bool HasIpv6();
+
   // Serves the pages at these paths ("/metrics"); other paths get 404. Port 0 means any free port.
   // FAILED_PRECONDITION: cannot listen at the address, which the message names.
   static absl::StatusOr<std::unique_ptr<HttpServer>> Start(const ListenAddress& address,

@@ -119,5 +119,10 @@ TEST_F(HttpServerTest, SaysWhyItCannotListen) {
   EXPECT_FALSE(HttpServer::Start({"203.0.113.1", 0}, {}).ok());
 }
 
+TEST_F(HttpServerTest, KnowsIfItCanListenAtIpv6Addresses) {
+  const auto server = HttpServer::Start({"::1", 0}, {});
+  EXPECT_EQ(server.ok(), HttpServer::HasIpv6()) << server.status();
+}
+
 }  // namespace
 }  // namespace tandem

@@ -124,6 +124,19 @@ absl::Status CheckNobodyElseWrites(const std::filesystem::path& folder) {
                       folder.string(), info.st_mode & 07777, folder.string()));
 }
 
+absl::Status CannotOpen(const std::string& lock_path, int error) {
+  const char* mend = "";
+  if (error == EACCES) {
+    mend =
+        "; run tandemd as the user that owns the state folder, and give this user all files in it (chown -R)";
+  } else if (error == EROFS) {
+    mend =
+        "; mount its disk writable. Under systemd, the unit needs ReadWritePaths= for another state folder";
+  }
+  const absl::Status status = absl::ErrnoToStatus(error, absl::StrCat("cannot open ", lock_path));
+  return absl::Status(status.code(), absl::StrCat(status.message(), mend));
+}
+
 // The folders that a cluster's nodes need.
 constexpr const char* kSharedFolders[] = {"jobs", "uploads", "cache", "public", "kept-weights"};
 // The empty folders of a cache that was never used: a daemon without a cluster may have started earlier.
@@ -180,7 +193,7 @@ absl::StatusOr<std::unique_ptr<StateFolder>> StateFolder::Lock(absl::string_view
   const std::string lock_path = folder.string() + "/daemon.lock";
   // Closed on exec, so that a worker does not keep the folder locked after its daemon's end.
   const int lock_file = open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-  if (lock_file < 0) return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", lock_path));
+  if (lock_file < 0) return CannotOpen(lock_path, errno);
   std::unique_ptr<StateFolder> state_folder(new StateFolder(folder.string(), lock_file));
   TANDEM_RETURN_IF_ERROR(LockFile(lock_file, folder.string()));
   // Used for the message and the patience above. Only the lock counts.

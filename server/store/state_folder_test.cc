@@ -1,10 +1,13 @@
 #include "server/store/state_folder.h"
 
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/file.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,6 +16,7 @@
 #include <fstream>
 #include <thread>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
@@ -151,6 +155,39 @@ TEST(StateFolderTest, WaitsForAHolderThatStopsInAnotherContainer) {
   const auto folder = StateFolder::Lock(parent.path());
   holder.join();
   EXPECT_TRUE(folder.ok()) << folder.status();
+}
+
+TEST(StateFolderTest, SaysHowToMendAReadOnlyDisk) {
+  TemporaryFolder parent;
+  if (mount("tmpfs", parent.path().c_str(), "tmpfs", MS_RDONLY, "mode=0700") != 0) {
+    GTEST_SKIP() << "may not mount a file system here";
+  }
+  const auto folder = StateFolder::Lock(parent.path());
+  umount2(parent.path().c_str(), MNT_DETACH);
+  EXPECT_THAT(std::string(folder.status().message()),
+              HasSubstr("/daemon.lock: Read-only file system; mount its disk writable"));
+}
+
+// For example, somebody ran `tandemd --restore-backup` as root on the folder of the service.
+TEST(StateFolderTest, SaysHowToMendFilesOfAnotherUser) {
+  TemporaryFolder parent;
+  const std::string path = parent.path() + "/daemon.lock";
+  std::ofstream(path).close();
+  ASSERT_EQ(chmod(path.c_str(), 0400), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    // Without capabilities, root may not open the file for writing.
+    __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+    __user_cap_data_struct none[2] = {};
+    if (syscall(SYS_capset, &header, none) != 0) _exit(2);
+    const auto folder = StateFolder::Lock(parent.path());
+    const std::string wanted =
+        "/daemon.lock: Permission denied; run tandemd as the user that owns the state folder";
+    _exit(absl::StrContains(folder.status().message(), wanted) ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
 }
 
 TEST(StateFolderTest, SaysWhatIsInTheWay) {

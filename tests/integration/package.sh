@@ -21,8 +21,11 @@ else
   echo "SKIPPED: completion of zsh: it is not installed"
 fi
 # A machine on which setup.sh found no npm.
-HOME=$scratch DPKG_DEB_COMPRESSOR_LEVEL=1 logged "$scratch/package.log" ../../deploy/package --programs "$bin" --output "$scratch/no-npm" ||
+HOME=$scratch DEBFULLNAME="R&D / Tandem" DEBEMAIL=ann@example.com DPKG_DEB_COMPRESSOR_LEVEL=1 \
+  logged "$scratch/package.log" ../../deploy/package --programs "$bin" --output "$scratch/no-npm" ||
   die "no package was made without npm's cache"
+maintainer=$(dpkg-deb -f "$scratch"/no-npm/*.deb Maintainer)
+[[ $maintainer == "R&D / Tandem <ann@example.com>" ]] || die "the maintainer is $maintainer"
 echo "made and read by lintian after $SECONDS s"
 
 not_here() {

@@ -96,7 +96,12 @@ step "install again, purge"
 apt install /check/tandem.deb
 grep -qx 'cpu-devices: 3' /etc/tandem/tandemd.yaml || die "the configuration is gone after the package came back"
 [[ $(of_job "$job" state) == JOB_STATE_CANCELLED ]] || die "the job is $(of_job "$job" state), not cancelled"
+# A disk of its own: rm empties the folder, but cannot remove it.
+mount --bind /var/lib/tandem /var/lib/tandem
 apt purge --autoremove tandem
+[[ -z $(ls -A /var/lib/tandem) ]] || die "the purge left $(ls -A /var/lib/tandem)"
+umount /var/lib/tandem
+rmdir /var/lib/tandem
 [[ -z $(of_user tandem) ]] || die "processes are left: $(of_user tandem)"
 if getent passwd tandem || getent group tandem; then die "the user is left"; fi
 files >/tmp/after
