@@ -116,9 +116,9 @@ class PlotDisplay : public JobDisplay {
         plain_(MakePlainDisplay(terminal, job)),
         block_(terminal) {}
 
-  void SetOnCluster() override {
-    progress_.SetOnCluster();
-    plain_->SetOnCluster();
+  void SetJob(const v1::Job& job) override {
+    progress_.SetJob(job);
+    plain_->SetJob(job);
   }
 
   void OnEvent(const v1::JobEvent& event) override {
