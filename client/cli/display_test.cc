@@ -451,6 +451,28 @@ TEST(PlotDisplayTest, StepsBecomeEpochsByTheEndsOfEpochs) {
   EXPECT_EQ(plots[0], plots[1]);
 }
 
+// The job trains 3 epochs of 100 steps and is validated every 50 steps, so each plot has a mark at every half
+// epoch and a mark in its legend.
+TEST(PlotDisplayTest, ValidationsWithinAnEpochAreDrawn) {
+  FakeTerminal terminal;
+  terminal.width = 110;
+  Story story(terminal);
+  const auto display = MakePlotDisplay(terminal, "lenet-1");
+  display->OnEvent(story.Progress(1));
+  for (int64_t step = 50; step <= 300; step += 50) {
+    v1::JobEvent event = story.Progress(step);
+    v1::ValidationResult& result = *event.mutable_validation();
+    result.set_step(step);
+    result.mutable_validation()->set_loss(1.0 / static_cast<double>(step));
+    (*result.mutable_validation()->mutable_metrics())["accuracy"] = 1 - 1.0 / static_cast<double>(step);
+    display->OnEvent(event);
+  }
+  display->Close();
+  int marks = 0;
+  for (size_t at = 0; (at = terminal.out().find("●", at)) != std::string::npos; ++at) ++marks;
+  EXPECT_EQ(marks, 2 * (6 + 1)) << terminal.out();
+}
+
 TEST(ProgressLineTest, NeverWiderThanAsked) {
   FakeTerminal terminal;
   Story story(terminal);
