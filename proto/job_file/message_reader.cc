@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "engine/base/spelling.h"
+#include "google/api/field_behavior.pb.h"
 #include "proto/fields/field_value.h"
 #include "proto/job_file/scalar_text.h"
 
@@ -23,9 +24,21 @@ constexpr int kMostValues = 100'000;
 // A text of a mebibyte has fewer bytes of values, unless it has aliases.
 constexpr size_t kMostBytes = 4 << 20;
 
+// Returns whether only the daemon sets the field.
+bool IsOutputOnly(const FieldDescriptor& field) {
+  const google::protobuf::FieldOptions& options = field.options();
+  for (int i = 0; i < options.ExtensionSize(google::api::field_behavior); ++i) {
+    if (options.GetExtension(google::api::field_behavior, i) == google::api::OUTPUT_ONLY) return true;
+  }
+  return false;
+}
+
+// Returns the names of the fields that a file may set.
 std::vector<std::string> FieldNames(const Descriptor& type) {
   std::vector<std::string> names;
-  for (int i = 0; i < type.field_count(); ++i) names.push_back(type.field(i)->name());
+  for (int i = 0; i < type.field_count(); ++i) {
+    if (!IsOutputOnly(*type.field(i))) names.push_back(type.field(i)->name());
+  }
   return names;
 }
 
@@ -176,6 +189,13 @@ void MessageReader::ReadEntry(const Key& key, const YAML::Node& value, const std
                                                            SpellingHint(key.name, FieldNames(type))));
   }
   const std::string field_path = JoinPath(path, field->name());
+  if (IsOutputOnly(*field)) {
+    const std::string nearest = NearestName(key.name, FieldNames(type));
+    return Report(
+        key.position, field_path,
+        absl::StrCat("only the daemon sets this field; ",
+                     nearest.empty() ? "leave it out" : absl::StrCat("did you mean `", nearest, "`?")));
+  }
   if (!seen->emplace(field->name(), key.name).second) return Report(key.position, field_path, "given twice");
   if (const OneofDescriptor* oneof = field->real_containing_oneof()) {
     const auto [other, first] = seen->emplace("oneof " + oneof->name(), key.name);
