@@ -85,6 +85,8 @@ INSTANTIATE_TEST_SUITE_P(
              "model.layers: is a list; name an element, such as model.layers[0]"},
         Case{"model.layers[0].conv2d.kernel[1]=x",
              "model.layers[0].conv2d.kernel[1]: want a whole number, got `x`"},
+        Case{"model=lenet", "model: want a mapping such as {template: {lenet: {}}}, got `lenet`"},
+        Case{"model.layers[1]=quux", "model.layers[1]: want a mapping, got `quux`"},
         Case{"training", "`training`: want PATH=VALUE, such as training.epochs=1"},
         Case{"=1", "`` is no path of a field: want one such as model.layers[0].conv2d.filters"},
         Case{"training..epochs=1",

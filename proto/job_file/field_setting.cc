@@ -28,11 +28,6 @@ using google::protobuf::Reflection;
 void ReadElement(MessageReader& reader, const YAML::Node& value, const FieldPlace& place) {
   const FieldDescriptor& field = *place.field;
   const Reflection& reflection = *place.message->GetReflection();
-  if (field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
-    Message* element = reflection.MutableRepeatedMessage(place.message, &field, place.index);
-    element->Clear();
-    return reader.ReadMessage(value, place.path, element);
-  }
   // Adds the new value at the end, and swaps it with the old value.
   const int size = reflection.FieldSize(*place.message, &field);
   reader.AddElement(value, field, place.path, place.message);

@@ -104,6 +104,19 @@ std::string OnlyFieldFor(const std::string& scalar, const Message& type) {
   return found;
 }
 
+// Returns the problem of a name in place of a message that has templates: the mapping of the template with
+// this name, or with the nearest one. Returns "" if the message has no templates.
+std::string TemplateAdvice(const std::string& name, const Descriptor& type) {
+  const FieldDescriptor* const holder = type.FindFieldByName("template");
+  if (holder == nullptr || holder->message_type() == nullptr) return "";
+  if (holder->message_type()->real_oneof_decl_count() != 1) return "";
+  const std::vector<std::string> templates = MemberNames(*holder->message_type()->oneof_decl(0));
+  const std::string nearest = NearestName(name, templates);
+  return absl::StrCat("want a mapping such as {template: {", nearest.empty() ? templates.front() : nearest,
+                      ": {}}}, got ", Quoted(name),
+                      nearest.empty() ? absl::StrCat("; of templates, ", SpellingHint(name, templates)) : "");
+}
+
 const char* KindOf(const YAML::Node& node) {
   if (node.IsMap()) return "a mapping";
   if (node.IsSequence()) return "a list";
@@ -319,7 +332,12 @@ void MessageReader::ReadNameForMessage(const YAML::Node& node, const std::string
                     absl::StrCat("want a mapping, got ", Quoted(name), "; did you mean `", nearest, "`?"));
     }
   }
-  const FieldDescriptor* named = type.FindFieldByName("name");
+  if (const std::string advice = TemplateAdvice(name, type); !advice.empty()) {
+    return Report(PositionOf(node), path, advice);
+  }
+  // An element of a list whose kind is a oneof, such as a layer, needs more than its name.
+  const bool needs_kind = type.real_oneof_decl_count() == 1 && holder_ != nullptr && holder_->is_repeated();
+  const FieldDescriptor* named = needs_kind ? nullptr : type.FindFieldByName("name");
   const bool identifier = !name.empty() && name.find_first_of(" {}[],:#\n\t\"'") == std::string::npos;
   const std::string fitting = named != nullptr && identifier ? "name" : OnlyFieldFor(name, *message);
   Report(PositionOf(node), path,
