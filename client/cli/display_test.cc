@@ -238,7 +238,9 @@ waits: Slurm job 5 waits: Resources.
 }
 
 TEST_F(PlainDisplayTest, AClustersQueueIsNoTimeOfTheJob) {
-  display_->SetOnCluster();
+  v1::Job job;
+  job.mutable_spec()->mutable_cluster();
+  display_->SetJob(job);
   display_->OnEvent(story_.State(v1::JOB_STATE_STARTING));
   terminal_.now += absl::Hours(1);
   display_->OnEvent(story_.State(v1::JOB_STATE_RUNNING));
@@ -299,6 +301,18 @@ epoch 1/3  step 60/300 (20%)  loss 0.3910  acc 0.8590  12,100 samples/s  0:24 le
 epoch 1/3  train loss 0.5432  train acc 0.8012  val loss 0.4211  val acc 0.8500  4.87 s  13,333 samples/s  learning rate 0.02
 cancelled after 10.0 s: cancelled by a user
 )");
+}
+
+// The fork trained 10 of its 200 steps in 2 s, so 190 steps of 0.2 s are left.
+TEST_F(PlainDisplayTest, TheStepsBeforeAForkAreNoPartOfItsRate) {
+  v1::Job job;
+  job.mutable_forked_from()->set_step(100);
+  display_->SetJob(job);
+  display_->OnEvent(story_.State(v1::JOB_STATE_RUNNING));
+  terminal_.now += absl::Seconds(2);
+  display_->OnEvent(story_.Progress(110));
+  EXPECT_THAT(terminal_.out(), HasSubstr("step 110/300 (36%)  loss 0.3910  acc 0.8590  12,100 samples/s  "
+                                         "0:38 left\n"));
 }
 
 TEST_F(PlainDisplayTest, AScaledLossShowsItsScaleAndWhatWasLeftOut) {
@@ -435,6 +449,28 @@ TEST(PlotDisplayTest, StepsBecomeEpochsByTheEndsOfEpochs) {
   }
   EXPECT_GT(plots[0].size(), 10);
   EXPECT_EQ(plots[0], plots[1]);
+}
+
+// The job trains 3 epochs of 100 steps and is validated every 50 steps, so each plot has a mark at every half
+// epoch and a mark in its legend.
+TEST(PlotDisplayTest, ValidationsWithinAnEpochAreDrawn) {
+  FakeTerminal terminal;
+  terminal.width = 110;
+  Story story(terminal);
+  const auto display = MakePlotDisplay(terminal, "lenet-1");
+  display->OnEvent(story.Progress(1));
+  for (int64_t step = 50; step <= 300; step += 50) {
+    v1::JobEvent event = story.Progress(step);
+    v1::ValidationResult& result = *event.mutable_validation();
+    result.set_step(step);
+    result.mutable_validation()->set_loss(1.0 / static_cast<double>(step));
+    (*result.mutable_validation()->mutable_metrics())["accuracy"] = 1 - 1.0 / static_cast<double>(step);
+    display->OnEvent(event);
+  }
+  display->Close();
+  int marks = 0;
+  for (size_t at = 0; (at = terminal.out().find("●", at)) != std::string::npos; ++at) ++marks;
+  EXPECT_EQ(marks, 2 * (6 + 1)) << terminal.out();
 }
 
 TEST(ProgressLineTest, NeverWiderThanAsked) {

@@ -94,7 +94,7 @@ int FollowJob(Session& session, client::Client& client, const v1::Job& job, int6
   const std::string& name = job.name();
   const std::string id = JobId(name);
   const std::unique_ptr<JobDisplay> display = MakeDisplay(session, id, plot);
-  if (job.spec().has_cluster()) display->SetOnCluster();
+  display->SetJob(job);
   WaitingLooks looks(session, client, name, *display);
   StreamNotes observer(
       session.terminal(), [&](absl::string_view note) { display->OnNote(note); },

@@ -17,8 +17,8 @@ namespace tandem::cli {
 class JobDisplay {
  public:
   virtual ~JobDisplay() = default;
-  // Tells that the job trains on a cluster, as JobProgress::SetOnCluster. Called before the first event.
-  virtual void SetOnCluster() {}
+  // Takes the facts of the job that no event has, as JobProgress::SetJob. Called before the first event.
+  virtual void SetJob(const v1::Job& /*job*/) {}
   virtual void OnEvent(const v1::JobEvent& event) = 0;
   virtual void OnTick() {}
   // The reason why a QUEUED job waits. Called every few seconds.

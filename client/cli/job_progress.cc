@@ -7,6 +7,11 @@
 
 namespace tandem::cli {
 
+void JobProgress::SetJob(const v1::Job& job) {
+  is_on_cluster_ = job.spec().has_cluster();
+  forked_at_ = job.forked_from().step();
+}
+
 void JobProgress::Add(const v1::JobEvent& event, absl::Time received) {
   const absl::Time time = FromProto(event.time());
   if (last_time_ == absl::Time() && first_time_ == absl::Time()) first_time_ = time;
@@ -38,7 +43,7 @@ void JobProgress::Add(const v1::JobEvent& event, absl::Time received) {
       // The first report of a later attempt has its first step.
       if (state_ == v1::JOB_STATE_RUNNING && attempt_ <= 1) {
         training_since_ = time;
-        first_step_ = step_;
+        first_step_ = std::max(step_, forked_at_);
       }
       break;
     case v1::JobEvent::kProgress:

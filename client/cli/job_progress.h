@@ -16,9 +16,10 @@ namespace tandem::cli {
 // thread-safe.
 class JobProgress {
  public:
-  // Tells that the job trains on a cluster. The time in the cluster's queue is then no part of Elapsed. Call
-  // before Add.
-  void SetOnCluster() { is_on_cluster_ = true; }
+  // Takes the facts of the job that no event has. If the job trains on a cluster, the time in the cluster's
+  // queue is no part of Elapsed. If the job is a fork, the steps before its checkpoint are no part of its
+  // rate. Call before Add.
+  void SetJob(const v1::Job& job);
 
   // Takes the next event. `received` is the time on this machine, whose clock may differ from the event's
   // clock.
@@ -61,6 +62,7 @@ class JobProgress {
   void AddStep(int64_t step, int64_t steps, absl::Time time, absl::Time received);
 
   bool is_on_cluster_ = false;
+  int64_t forked_at_ = 0;  // The step of the checkpoint from which the job began.
   v1::JobState state_ = v1::JOB_STATE_UNSPECIFIED;
   bool terminal_ = false;
   v1::StateChange last_change_;

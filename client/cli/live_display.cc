@@ -18,7 +18,7 @@ class LiveDisplay : public JobDisplay {
   LiveDisplay(Terminal& terminal, const std::string& job)
       : terminal_(terminal), job_(job), style_(terminal.Color()), table_(style_) {}
 
-  void SetOnCluster() override { progress_.SetOnCluster(); }
+  void SetJob(const v1::Job& job) override { progress_.SetJob(job); }
 
   void OnEvent(const v1::JobEvent& event) override {
     progress_.Add(event, terminal_.Now());

@@ -41,12 +41,15 @@ class Curves {
     if (event.has_epoch()) {
       const v1::EpochSummary& epoch = event.epoch();
       epochs_ = std::max(epochs_, epoch.epochs());
-      const auto x = static_cast<double>(epoch.epoch());
+      const auto step = static_cast<double>(epoch.step());
       // An epoch that is cut short has a smaller quotient.
       if (epoch.epoch() > 0)
-        steps_per_epoch_ = std::max(steps_per_epoch_, static_cast<double>(epoch.step()) / x);
-      AddTo(epoch_training_, x, epoch.training());
-      if (epoch.has_validation()) AddTo(validation_, x, epoch.validation());
+        steps_per_epoch_ = std::max(steps_per_epoch_, step / static_cast<double>(epoch.epoch()));
+      AddTo(epoch_training_, step, epoch.training());
+      if (epoch.has_validation()) AddTo(validation_, step, epoch.validation());
+    }
+    if (event.has_validation()) {
+      AddTo(validation_, static_cast<double>(event.validation().step()), event.validation().validation());
     }
   }
 
@@ -83,23 +86,27 @@ class Curves {
     if (found != evaluation.metrics().end()) curve.metric.push_back({x, found->second});
   }
 
+  // Returns points over epochs from points over steps.
+  std::vector<Plot::Point> OverEpochs(std::vector<Plot::Point> points) const {
+    const double steps_per_epoch = steps_per_epoch_ > 0 ? steps_per_epoch_ : planned_steps_per_epoch_;
+    // Before the first report and the first end of an epoch, no step has a place on the axis.
+    if (steps_per_epoch <= 0) return {};
+    for (Plot::Point& point : points) point.x /= steps_per_epoch;
+    return points;
+  }
+
   Plot MakePlot(const std::string& title, std::vector<Plot::Point> Curve::*values) const {
     Plot plot(title);
     // Reports are denser than epochs, but a job may send none.
-    std::vector<Plot::Point> training = epoch_training_.*values;
-    const double steps_per_epoch = steps_per_epoch_ > 0 ? steps_per_epoch_ : planned_steps_per_epoch_;
-    if (training_.loss.size() > 1 && steps_per_epoch > 0) {
-      training = training_.*values;
-      for (Plot::Point& point : training) point.x /= steps_per_epoch;
-    }
-    plot.Add({"training", kTrainingColor, false, std::move(training)});
-    plot.Add({"validation", kValidationColor, true, validation_.*values});
+    const Curve& training = training_.loss.size() > 1 ? training_ : epoch_training_;
+    plot.Add({"training", kTrainingColor, false, OverEpochs(training.*values)});
+    plot.Add({"validation", kValidationColor, true, OverEpochs(validation_.*values)});
     plot.SetXRange(0, std::max<double>(1, epochs_));
     return plot;
   }
 
-  Curve training_;  // Over steps.
-  Curve epoch_training_, validation_;
+  // All over steps.
+  Curve training_, epoch_training_, validation_;
   // The largest step / epoch of the epochs' ends. 0 before the first.
   double steps_per_epoch_ = 0;
   double planned_steps_per_epoch_ = 0;
@@ -116,9 +123,9 @@ class PlotDisplay : public JobDisplay {
         plain_(MakePlainDisplay(terminal, job)),
         block_(terminal) {}
 
-  void SetOnCluster() override {
-    progress_.SetOnCluster();
-    plain_->SetOnCluster();
+  void SetJob(const v1::Job& job) override {
+    progress_.SetJob(job);
+    plain_->SetJob(job);
   }
 
   void OnEvent(const v1::JobEvent& event) override {

@@ -29,7 +29,7 @@ class PlainDisplay : public JobDisplay {
   PlainDisplay(Terminal& terminal, const std::string& job, absl::Duration interval)
       : terminal_(terminal), job_(job), interval_(interval) {}
 
-  void SetOnCluster() override { progress_.SetOnCluster(); }
+  void SetJob(const v1::Job& job) override { progress_.SetJob(job); }
 
   void OnEvent(const v1::JobEvent& event) override {
     const absl::Time now = terminal_.Now();

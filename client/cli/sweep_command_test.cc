@@ -121,6 +121,37 @@ TEST_F(SweepCommandTest, WhatIsWrongIsSaidWithItsPlace) {
   EXPECT_THAT(terminal_.err(), HasSubstr("job.yaml:2:12: training.epochs: with training.epochs=0: is 0"));
 }
 
+TEST_F(SweepCommandTest, WhatAnOptionGaveIsSaidWithTheOption) {
+  daemon_.create_sweep = [](const v1::CreateSweepRequest&, v1::Sweep*) {
+    return client::BadRequestStatus("wrong", {{"sweep.base.training.best_model.metric", "is \"acc\""},
+                                              {"sweep.random.samples", "is 0"},
+                                              {"sweep.random.fields[0].uniform.max", "is 1"},
+                                              {"sweep.base.training.epochs", "is 0"}});
+  };
+  const std::string job = Write("job.yaml", kJob);
+  const std::string random = "training.epochs=uniform(1,1)";
+  EXPECT_EQ(Run({"sweep", job, "--objective", "acc", "--random", random}), 2);
+  EXPECT_THAT(terminal_.err(), HasSubstr("--objective: is \"acc\"\n--samples: is 0\n"
+                                         "--random: random.fields[0].uniform.max: is 1\n"));
+  EXPECT_THAT(terminal_.err(), HasSubstr("job.yaml:2:12: training.epochs: is 0\n"));
+}
+
+TEST_F(SweepCommandTest, WhatTheFileGaveIsSaidWithItsPlace) {
+  daemon_.create_sweep = [](const v1::CreateSweepRequest&, v1::Sweep*) {
+    return client::BadRequestStatus("wrong", {{"sweep.base.training.best_model.metric", "is \"acc\""},
+                                              {"sweep.objective.metric", "is \"loss\""},
+                                              {"sweep.random.samples", "is 2000"}});
+  };
+  const std::string file = Write("sweep.yaml",
+                                 "base: {training: {best_model: {metric: acc}}}\n"
+                                 "objective: {metric: loss}\n"
+                                 "random: {samples: 2000}\n");
+  EXPECT_EQ(Run({"sweep", file, "--random", "training.epochs=uniform(1,2)"}), 2);
+  EXPECT_THAT(terminal_.err(), HasSubstr("sweep.yaml:1:32: base.training.best_model.metric: is \"acc\"\n"));
+  EXPECT_THAT(terminal_.err(), HasSubstr("sweep.yaml:2:13: objective.metric: is \"loss\"\n"));
+  EXPECT_THAT(terminal_.err(), HasSubstr("sweep.yaml:3:10: random.samples: is 2000\n"));
+}
+
 TEST_F(SweepCommandTest, TheTableMarksTheBestAndNamesErrors) {
   EXPECT_EQ(Run({"sweep", "show", "small-1"}), 0) << terminal_.err();
   EXPECT_THAT(terminal_.out(), HasSubstr("small-1 succeeded: 1 succeeded, 1 failed, 1 queued"));

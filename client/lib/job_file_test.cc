@@ -172,6 +172,7 @@ INSTANTIATE_TEST_SUITE_P(
         GoodCase{"model: {layers: [&a {dense: {units: 2}}, *a]}",
                  "model { layers { dense { units: 2 } } layers { dense { units: 2 } } }"},
         GoodCase{"replicas:\n", "replicas {}"},
+        GoodCase{"model: {template: {lenet: {}}}", "model { template { lenet {} } }"},
         GoodCase{"replicas: {all_reduce: {}, device_kind: cpu}",
                  "replicas { all_reduce {} device_kind: DEVICE_KIND_CPU }"},
         GoodCase{"dataset: {normalization: {mean: 0.5, standard_deviation: [0.25]}}",
@@ -308,6 +309,15 @@ INSTANTIATE_TEST_SUITE_P(
                 "job.yaml:1:33: model.input.shape[2]: want a whole number, got `x`"},
         BadCase{"dataset: fashion-mnist",
                 "job.yaml:1:10: dataset: want a mapping such as {name: fashion-mnist}, got `fashion-mnist`"},
+        BadCase{"model: lenet",
+                "job.yaml:1:8: model: want a mapping such as {template: {lenet: {}}}, got `lenet`"},
+        BadCase{"model: resnet_18",
+                "job.yaml:1:8: model: want a mapping such as {template: {resnet18: {}}}, got `resnet_18`"},
+        BadCase{"model: quux",
+                "job.yaml:1:8: model: want a mapping such as {template: {lenet: {}}}, got `quux`; of "
+                "templates, known here: lenet, mlp, resnet18, resnet34, resnet50, vgg11, matlab_cifar, "
+                "mini_gpt"},
+        BadCase{"model: {layers: [quux]}", "job.yaml:1:18: model.layers[0]: want a mapping, got `quux`"},
         BadCase{"training: 5", "job.yaml:1:11: training: want a mapping, got `5`"},
         BadCase{"- name: x", "job.yaml:1:1: a job is a mapping: dataset:, model:, training:"},
         BadCase{"just text", "job.yaml:1:1: a job is a mapping: dataset:, model:, training:"},

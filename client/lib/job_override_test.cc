@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "client/lib/job_file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -84,6 +85,8 @@ INSTANTIATE_TEST_SUITE_P(
              "model.layers: is a list; name an element, such as model.layers[0]"},
         Case{"model.layers[0].conv2d.kernel[1]=x",
              "model.layers[0].conv2d.kernel[1]: want a whole number, got `x`"},
+        Case{"model=lenet", "model: want a mapping such as {template: {lenet: {}}}, got `lenet`"},
+        Case{"model.layers[1]=quux", "model.layers[1]: want a mapping, got `quux`"},
         Case{"training", "`training`: want PATH=VALUE, such as training.epochs=1"},
         Case{"=1", "`` is no path of a field: want one such as model.layers[0].conv2d.filters"},
         Case{"training..epochs=1",
@@ -95,7 +98,39 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"model.layers[-1].dense=1",
              "`model.layers[-1].dense` is no path of a field: want one such as "
              "model.layers[0].conv2d.filters"},
-        Case{"name=[", "name: the value is not valid YAML: end of sequence flow not found"}));
+        Case{"training.epochs=[",
+             "training.epochs: the value is not valid YAML: end of sequence flow not found"},
+        Case{"name=", "name: has no value; want text, or leave it out"},
+        Case{"name=null", "name: has no value; want text, or leave it out"},
+        Case{"name=[a]", "name: want text, got a list"},
+        Case{"name={a: b}", "name: want text, got a mapping"},
+        Case{"name=\"a\"b\"", "name: the value has a second YAML document (`---`); give one value"}));
+
+class TextOverrideTest : public ::testing::TestWithParam<Case> {};
+
+TEST_P(TextOverrideTest, TakesTheText) {
+  v1::JobSpec spec;
+  const absl::Status status =
+      ApplyOverride(absl::StrCat("dataset.csv.delimiter=", GetParam().assignment), &spec);
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_EQ(spec.dataset().csv().delimiter(), GetParam().result);
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, TextOverrideTest,
+                         ::testing::Values(Case{",", ","}, Case{"#", "#"}, Case{"|", "|"}, Case{":", ":"},
+                                           Case{"-", "-"}, Case{"~", "~"}, Case{"[", "["}, Case{"\"", "\""},
+                                           Case{"'", "'"}, Case{"!", "!"}, Case{"\t", "\t"}, Case{" ", " "},
+                                           Case{"\\t", "\\t"}, Case{"a #b", "a #b"}, Case{" a: b ", "a: b"},
+                                           Case{"\",\"", ","}, Case{"'#'", "#"}, Case{"\"\\t\"", "\t"},
+                                           Case{"'it''s'", "it's"}, Case{"007", "007"},
+                                           Case{"it's", "it's"}));
+
+TEST(ApplyOverride, AnElementOfAListOfTextsTakesTheText) {
+  v1::JobSpec spec;
+  ASSERT_TRUE(ApplyOverride("dataset.csv.missing_texts=[NA, x]", &spec).ok());
+  ASSERT_TRUE(ApplyOverride("dataset.csv.missing_texts[1]=#", &spec).ok());
+  EXPECT_THAT(spec.dataset().csv().missing_texts(), ::testing::ElementsAre("NA", "#"));
+}
 
 TEST(ApplyOverride, NoReplicasAreRefused) {
   v1::JobSpec spec;

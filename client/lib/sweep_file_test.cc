@@ -116,6 +116,13 @@ TEST(SweepFile, SaysWhatIsWrong) {
                       "  values: [{sgd: {learning_rate: 1, learning_rate: 2}}]\n"),
               HasSubstr("sweep.yaml:4:37: grid[0].values[0].sgd.learning_rate: given twice"));
   EXPECT_THAT(message("base: {name: a}\ngird: []\n"), HasSubstr("gird: unknown field; did you mean `grid`?"));
+  EXPECT_EQ(message("base: {name: a}\nname: b\nstate: ACTIVE\nuser: ann\n"),
+            "sweep.yaml:2:1: name: only the daemon sets this field; did you mean `display_name`?\n"
+            "sweep.yaml:3:1: state: only the daemon sets this field; leave it out\n"
+            "sweep.yaml:4:1: user: only the daemon sets this field; leave it out");
+  EXPECT_EQ(message("base: {name: a}\nquux: 1\n"),
+            "sweep.yaml:2:1: quux: unknown field; known here: display_name, base, grid, random, max_running, "
+            "objective");
 }
 
 TEST(AddGrid, TakesValuesAsOverridesDo) {

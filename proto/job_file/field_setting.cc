@@ -8,6 +8,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
 #include "engine/base/spelling.h"
 #include "proto/fields/field_place.h"
@@ -27,11 +28,6 @@ using google::protobuf::Reflection;
 void ReadElement(MessageReader& reader, const YAML::Node& value, const FieldPlace& place) {
   const FieldDescriptor& field = *place.field;
   const Reflection& reflection = *place.message->GetReflection();
-  if (field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
-    Message* element = reflection.MutableRepeatedMessage(place.message, &field, place.index);
-    element->Clear();
-    return reader.ReadMessage(value, place.path, element);
-  }
   // Adds the new value at the end, and swaps it with the old value.
   const int size = reflection.FieldSize(*place.message, &field);
   reader.AddElement(value, field, place.path, place.message);
@@ -52,6 +48,39 @@ absl::Status SetFromYaml(const FieldPlace& place, const YAML::Node& value) {
       absl::StrJoin(reader.problems(), "\n", [](std::string* out, const ReadProblem& problem) {
         absl::StrAppend(out, problem.path, ": ", problem.text);
       }));
+}
+
+// Returns whether an override's text for a text field is YAML: quoted text, a list, a mapping or null. Other
+// text stands for itself, because YAML has another meaning for many of a table's delimiters: `,`, `#`, `|`.
+bool IsYamlText(absl::string_view text) {
+  if (text == "null") return true;
+  if (text.size() < 2) return false;
+  switch (text.front()) {
+    case '"':
+    case '\'':
+      return text.back() == text.front();
+    case '[':
+      return text.back() == ']';
+    case '{':
+      return text.back() == '}';
+    default:
+      return false;
+  }
+}
+
+// Returns the text as a quoted YAML scalar.
+std::string QuotedYaml(absl::string_view text) {
+  return absl::StrCat(
+      "\"",
+      absl::StrReplaceAll(text,
+                          {{"\\", "\\\\"}, {"\"", "\\\""}, {"\t", "\\t"}, {"\n", "\\n"}, {"\r", "\\r"}}),
+      "\"");
+}
+
+// Returns whether the place holds a single text.
+bool IsText(const FieldPlace& place) {
+  return place.field->cpp_type() == FieldDescriptor::CPPTYPE_STRING &&
+         (!place.field->is_repeated() || place.index >= 0);
 }
 
 }  // namespace
@@ -93,7 +122,16 @@ absl::Status ApplyOverride(absl::string_view assignment, v1::JobSpec* spec) {
     return absl::InvalidArgumentError(
         absl::StrCat("`", assignment, "`: want PATH=VALUE, such as training.epochs=1"));
   }
-  return SetField(assignment.substr(0, equals), assignment.substr(equals + 1), spec);
+  const absl::string_view path = absl::StripAsciiWhitespace(assignment.substr(0, equals));
+  const absl::string_view value = assignment.substr(equals + 1);
+  v1::JobSpec scratch = *spec;
+  const absl::StatusOr<FieldPlace> place = FindField(path, &SpellingHint, &scratch);
+  if (!place.ok()) return place.status();
+  absl::string_view text = absl::StripAsciiWhitespace(value);
+  if (!IsText(*place) || value.empty() || IsYamlText(text)) return SetField(path, value, spec);
+  // A space or a tab may be a table's delimiter.
+  if (text.empty()) text = value;
+  return SetField(path, QuotedYaml(text), spec);
 }
 
 }  // namespace tandem

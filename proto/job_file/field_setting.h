@@ -11,7 +11,9 @@ namespace tandem {
 
 // Applies "path=value" to a job, with the checks of a job file. The value is YAML. Lists are indexed from 0,
 // and a whole list may be set: "model.layers[0].conv2d.filters=8", "model.layers[0].conv2d.kernel=[3, 3]". A
-// member of a oneof replaces the other members. INVALID_ARGUMENT with a line for each problem; the job then
+// member of a oneof replaces the other members. For a text field, only quoted text, [...], {...} and null are
+// YAML. Other text stands for itself, without outer spaces unless it has nothing else: "csv.delimiter=#".
+// INVALID_ARGUMENT with a line for each problem; the job then
 // does not change.
 absl::Status ApplyOverride(absl::string_view assignment, v1::JobSpec* spec);
 

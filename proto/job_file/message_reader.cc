@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "engine/base/spelling.h"
+#include "google/api/field_behavior.pb.h"
 #include "proto/fields/field_value.h"
 #include "proto/job_file/scalar_text.h"
 
@@ -23,9 +24,21 @@ constexpr int kMostValues = 100'000;
 // A text of a mebibyte has fewer bytes of values, unless it has aliases.
 constexpr size_t kMostBytes = 4 << 20;
 
+// Returns whether only the daemon sets the field.
+bool IsOutputOnly(const FieldDescriptor& field) {
+  const google::protobuf::FieldOptions& options = field.options();
+  for (int i = 0; i < options.ExtensionSize(google::api::field_behavior); ++i) {
+    if (options.GetExtension(google::api::field_behavior, i) == google::api::OUTPUT_ONLY) return true;
+  }
+  return false;
+}
+
+// Returns the names of the fields that a file may set.
 std::vector<std::string> FieldNames(const Descriptor& type) {
   std::vector<std::string> names;
-  for (int i = 0; i < type.field_count(); ++i) names.push_back(type.field(i)->name());
+  for (int i = 0; i < type.field_count(); ++i) {
+    if (!IsOutputOnly(*type.field(i))) names.push_back(type.field(i)->name());
+  }
   return names;
 }
 
@@ -89,6 +102,19 @@ std::string OnlyFieldFor(const std::string& scalar, const Message& type) {
     found = field.name();
   }
   return found;
+}
+
+// Returns the problem of a name in place of a message that has templates: the mapping of the template with
+// this name, or with the nearest one. Returns "" if the message has no templates.
+std::string TemplateAdvice(const std::string& name, const Descriptor& type) {
+  const FieldDescriptor* const holder = type.FindFieldByName("template");
+  if (holder == nullptr || holder->message_type() == nullptr) return "";
+  if (holder->message_type()->real_oneof_decl_count() != 1) return "";
+  const std::vector<std::string> templates = MemberNames(*holder->message_type()->oneof_decl(0));
+  const std::string nearest = NearestName(name, templates);
+  return absl::StrCat("want a mapping such as {template: {", nearest.empty() ? templates.front() : nearest,
+                      ": {}}}, got ", Quoted(name),
+                      nearest.empty() ? absl::StrCat("; of templates, ", SpellingHint(name, templates)) : "");
 }
 
 const char* KindOf(const YAML::Node& node) {
@@ -176,6 +202,13 @@ void MessageReader::ReadEntry(const Key& key, const YAML::Node& value, const std
                                                            SpellingHint(key.name, FieldNames(type))));
   }
   const std::string field_path = JoinPath(path, field->name());
+  if (IsOutputOnly(*field)) {
+    const std::string nearest = NearestName(key.name, FieldNames(type));
+    return Report(
+        key.position, field_path,
+        absl::StrCat("only the daemon sets this field; ",
+                     nearest.empty() ? "leave it out" : absl::StrCat("did you mean `", nearest, "`?")));
+  }
   if (!seen->emplace(field->name(), key.name).second) return Report(key.position, field_path, "given twice");
   if (const OneofDescriptor* oneof = field->real_containing_oneof()) {
     const auto [other, first] = seen->emplace("oneof " + oneof->name(), key.name);
@@ -299,7 +332,12 @@ void MessageReader::ReadNameForMessage(const YAML::Node& node, const std::string
                     absl::StrCat("want a mapping, got ", Quoted(name), "; did you mean `", nearest, "`?"));
     }
   }
-  const FieldDescriptor* named = type.FindFieldByName("name");
+  if (const std::string advice = TemplateAdvice(name, type); !advice.empty()) {
+    return Report(PositionOf(node), path, advice);
+  }
+  // An element of a list whose kind is a oneof, such as a layer, needs more than its name.
+  const bool needs_kind = type.real_oneof_decl_count() == 1 && holder_ != nullptr && holder_->is_repeated();
+  const FieldDescriptor* named = needs_kind ? nullptr : type.FindFieldByName("name");
   const bool identifier = !name.empty() && name.find_first_of(" {}[],:#\n\t\"'") == std::string::npos;
   const std::string fitting = named != nullptr && identifier ? "name" : OnlyFieldFor(name, *message);
   Report(PositionOf(node), path,

@@ -104,7 +104,14 @@ absl::StatusOr<ModelFile> FindCheckpoint(const v1::Job& job, int64_t step) {
 
 absl::StatusOr<ModelFile> FindModel(const v1::Job& job, const std::string& artifact) {
   const std::optional<int64_t> step = StepOfCheckpointModel(artifact);
-  return step.has_value() ? FindCheckpoint(job, *step) : FindModelArtifact(job, artifact);
+  if (step.has_value()) return FindCheckpoint(job, *step);
+  absl::StatusOr<ModelFile> model = FindModelArtifact(job, artifact);
+  const absl::StatusOr<int64_t> checkpoint = StepOfCheckpointFile(artifact);
+  if (model.ok() || !checkpoint.ok() || !FindCheckpoint(job, *checkpoint).ok()) return model;
+  return WithReason(absl::NotFoundError(absl::StrCat("cannot use the model '", artifact, "' of ", job.name(),
+                                                     ": it is a checkpoint; its model is ",
+                                                     CheckpointModelName(*checkpoint))),
+                    "ARTIFACT_NOT_FOUND");
 }
 
 }  // namespace tandem

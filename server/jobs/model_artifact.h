@@ -42,7 +42,7 @@ std::optional<int64_t> StepOfCheckpointModel(absl::string_view name);
 absl::StatusOr<ModelFile> FindCheckpoint(const v1::Job& job, int64_t step);
 
 // Returns the checkpoint whose model has this name, or a job's model. Errors as FindCheckpoint and
-// FindModelArtifact.
+// FindModelArtifact. For a checkpoint's file name, the message names the checkpoint's model.
 absl::StatusOr<ModelFile> FindModel(const v1::Job& job, const std::string& artifact);
 
 }  // namespace tandem

@@ -113,6 +113,15 @@ TEST(ModelArtifactTest, ACheckpointIsFoundWhileItIsThere) {
   EXPECT_EQ(found->path, folder + "/checkpoint-7.safetensors");
   EXPECT_EQ(found->sha256, "");
   EXPECT_EQ(FindModel(job, "")->path, folder + "/model.safetensors");
+  const absl::Status file = FindModel(job, "checkpoint-9.safetensors").status();
+  EXPECT_TRUE(absl::IsNotFound(file)) << file;
+  EXPECT_EQ(GetReason(file), "ARTIFACT_NOT_FOUND");
+  EXPECT_EQ(
+      file.message(),
+      "cannot use the model 'checkpoint-9.safetensors' of jobs/lenet-1: it is a checkpoint; its model is "
+      "model-9.safetensors");
+  EXPECT_EQ(FindModel(job, "checkpoint-8.safetensors").status().message(),
+            FindModelArtifact(job, "checkpoint-8.safetensors").status().message());
   std::filesystem::remove(folder + "/checkpoint-7.safetensors");
   EXPECT_THAT(std::string(error().message()),
               HasSubstr("it has no checkpoint of step 7; it has checkpoints of the steps 20, 9"));

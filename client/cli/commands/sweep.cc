@@ -1,5 +1,6 @@
 #include <set>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
@@ -114,16 +115,47 @@ absl::optional<client::SweepFile> ReadSweep(Session& session, const SweepOptions
   return *std::move(file);
 }
 
-// Prints why the daemon refused a sweep, with a line for each field and its place in the file.
-int FailSweep(Session& session, const client::SweepFile& file, const absl::Status& status) {
+// Returns the option that gives the field of a CreateSweepRequest, such as "--objective". Returns "" if the
+// file gives the field.
+std::string OptionOf(const SweepOptions& options, const client::SweepFile& file, absl::string_view field) {
+  if (field == "sweep.base.training.best_model.metric" && !options.objective.empty()) return "--objective";
+  const bool draws = !options.random.empty() && file.file.positions.count("random.samples") == 0;
+  // All fields of a sweep whose file is a job are options.
+  const struct {
+    absl::string_view field;
+    const char* option;
+    bool is_given;
+  } fields[] = {
+      {"sweep.objective.metric", "--objective", !options.objective.empty()},
+      {"sweep.display_name", "--name", !options.name.empty()},
+      {"sweep.max_running", "--max-running", options.max_running > 0},
+      {"sweep.random.samples", "--samples", options.samples > 0 || draws},
+      {"sweep.random.fields", "--random", false},
+      {"sweep.random", "--random", false},
+      {"sweep.grid", "--grid", false},
+  };
+  for (const auto& one : fields) {
+    if (absl::StartsWith(field, one.field)) return one.is_given || file.is_job ? one.option : "";
+  }
+  return "";
+}
+
+// Prints why the daemon refused a sweep, with a line for each field. The line has the field's option or its
+// place in the file.
+int FailSweep(Session& session, const SweepOptions& options, const client::SweepFile& file,
+              const absl::Status& status) {
   const std::vector<client::FieldViolation> violations = client::FieldViolations(status);
   if (violations.empty()) return session.Fail(status);
   for (const client::FieldViolation& violation : violations) {
     absl::string_view path = violation.field;
     absl::ConsumePrefix(&path, "sweep.");
     if (file.is_job) absl::ConsumePrefix(&path, "base.");
-    session.terminal().Err(
-        Printable(absl::StrCat(client::DescribeField(file.file, path), ": ", violation.description, "\n")));
+    const std::string option = OptionOf(options, file, violation.field);
+    const std::string place = option.empty() ? client::DescribeField(file.file, path)
+                              // An element needs its index.
+                              : absl::StrContains(path, '[') ? absl::StrCat(option, ": ", path)
+                                                             : option;
+    session.terminal().Err(Printable(absl::StrCat(place, ": ", violation.description, "\n")));
   }
   return ExitCodeOf(status);
 }
@@ -216,7 +248,7 @@ int CreateSweep(Session& session, const SweepOptions& options) {
   const std::string request_id = options.request_id.empty() ? RandomRequestId() : options.request_id;
   absl::StatusOr<v1::Sweep> sweep = (*client)->CreateSweep(file->sweep, request_id, options.check);
   if (!sweep.ok()) {
-    const int code = FailSweep(session, *file, sweep.status());
+    const int code = FailSweep(session, options, *file, sweep.status());
     if (!options.check && MayHaveArrived(sweep.status())) {
       session.terminal().Err(
           absl::StrCat("The daemon may have accepted the sweep. Submit it again with --request-id ",

@@ -99,7 +99,7 @@ def check_yaml(place, text):
 
 
 def make_data():
-    """The data of client/README.md: flowers/, x.npy, y.npy, rows.npy, prices.npy and sales.csv."""
+    """The data of client/README.md: flowers/, x.npy, y.npy, rows.npy, prices.npy, tokens.npy and sales.csv."""
     def chunk(kind, data):
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
@@ -122,6 +122,7 @@ def make_data():
     save("y.npy", "<i8", (100,), array.array("q", [i % 3 for i in range(100)]))
     save("rows.npy", "<f4", (100, 796), array.array("f", [i % 7 for i in range(79600)]))
     save("prices.npy", "<f4", (100,), array.array("f", range(100)))
+    save("tokens.npy", "<i8", (1, 64), array.array("q", range(64)))
     with open("sales.csv", "w") as file:
         file.write("shop,size,sales\n" + "".join(f"shop {i % 300},{i % 7},{i % 300 + 10 * (i % 7)}\n" for i in range(900)))
 
