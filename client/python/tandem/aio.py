@@ -8,6 +8,7 @@ stream has a thread of its own. Cancelling a task ends its call.
 """
 
 import asyncio
+import os
 import pathlib
 from concurrent import futures
 from typing import Any, AsyncIterator, Awaitable, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, TypeVar, Union
@@ -94,7 +95,7 @@ class Job:
     async def read(self, artifact: str = tandem.job.MODEL) -> bytes:
         return await _run(self._job.read, artifact)
 
-    async def download(self, to: "Union[str, pathlib.Path]", artifact: str = tandem.job.MODEL) -> pathlib.Path:
+    async def download(self, to: "Union[str, os.PathLike[str]]", artifact: Optional[str] = None) -> pathlib.Path:
         return await _run(self._job.download, to, artifact)
 
     async def model(self, artifact: str = tandem.job.MODEL) -> "Dict[str, numpy.ndarray[Any, Any]]":

@@ -3,7 +3,9 @@
 import dataclasses
 import hashlib
 import io
+import os
 import pathlib
+import re
 import sys
 from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Mapping, Optional, Union
 
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
 DatasetLike = Union[str, Mapping[str, Any], dataset_pb2.DatasetSpec]
 
 MODEL = "model.safetensors"
+# Names of files that not every job has. `download` writes no other file under such a name.
+_RESERVED = re.compile(r"best\.safetensors|model-[0-9]+\.safetensors|job\.yaml")
 # A prediction or a file may take as long as the daemon allows.
 LONG = 600.0
 # Of samples in one request: the daemon takes 12 MiB.
@@ -158,11 +162,19 @@ class Job:
             raise TandemError(f"cannot finish {artifact}: the daemon's file changed meanwhile; fetch it again", "DATA_LOSS")
         return bytes(data)
 
-    def download(self, to: "Union[str, pathlib.Path]", artifact: str = MODEL) -> pathlib.Path:
-        """Writes one of the job's files into a file or folder, and returns the file's path."""
+    def download(self, to: "Union[str, os.PathLike[str]]", artifact: Optional[str] = None) -> pathlib.Path:
+        """Writes one of the job's files into a file or folder, and returns the file's path.
+
+        Without `artifact`, a file name of the job's files selects this file: "best.safetensors", "model-<step>.safetensors", "job.yaml".
+        Any other name, and a folder, get "model.safetensors". NotFound if the job does not have the file.
+        """
         path = pathlib.Path(to)
         if path.is_dir():
+            artifact = MODEL if artifact is None else artifact
             path = path / artifact
+        elif artifact is None:
+            is_own = _RESERVED.fullmatch(path.name) or any(one.name == path.name for one in self.get().artifacts)
+            artifact = path.name if is_own else MODEL
         part = path.with_name(path.name + ".part")
         part.write_bytes(self.read(artifact))
         part.replace(path)

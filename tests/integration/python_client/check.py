@@ -155,6 +155,39 @@ def check_model(job: tandem.Job) -> None:
             assert error.code == "DATA_LOSS" and error.mend == "fetch it again", error
 
 
+def check_downloads(client: tandem.Client) -> None:
+    """A path that is named as one of the job's files gets this file, and no other file stands under such a name."""
+    job = client.submit(SCRATCH / "job.yaml", set={
+        "checkpoints.keep_last": 3, "training.best_model": {"metric": "loss", "mode": "PLATEAU_MODE_MAX"}})
+    job.wait()
+    folder = SCRATCH / "downloads"
+    folder.mkdir()
+    files = {name: (pathlib.Path(job.get().folder) / name).read_bytes() for name in ("best.safetensors", "job.yaml", "model.safetensors")}
+    files["model-8.safetensors"], files["model-24.safetensors"] = job.read("model-8.safetensors"), job.read("model-24.safetensors")
+    assert files["model.safetensors"] not in (files["model-8.safetensors"], files["best.safetensors"]), "the test needs other models"
+    for name, content in files.items():
+        assert job.download(folder / name) == folder / name and (folder / name).read_bytes() == content, name
+        assert job.download(folder / "other", name).read_bytes() == content, name
+        (folder / name).unlink()
+    assert job.download(folder / "lenet.safetensors").read_bytes() == files["model.safetensors"]
+    assert job.download(folder) == folder / "model.safetensors"
+    plain = client.submit(SCRATCH / "job.yaml")
+    plain.wait()
+    for path, call in (("best.safetensors", plain.download), ("model-9.safetensors", job.download)):
+        try:
+            call(folder / path)
+            raise SystemExit(f"{path} is another file")
+        except tandem.NotFound:
+            assert not (folder / path).exists(), path
+
+    async def download_async() -> None:
+        async with tandem.aio.connect() as awaited:
+            for name in ("model-8.safetensors", "job.yaml", "best.safetensors"):
+                assert (await (await awaited.job(job.name)).download(folder / name)).read_bytes() == files[name], name
+
+    asyncio.run(download_async())
+
+
 class LostConnection(grpc.RpcError):
     """A connection broke."""
 
@@ -579,6 +612,7 @@ FILES = service_files()
 with tandem.connect() as the_client:
     the_job = check_cut_connections(the_client)
     check_model(the_job)
+    check_downloads(the_client)
     check_predict(the_job)
     check_repeated_epochs()
     check_history(the_job)
