@@ -24,7 +24,7 @@ from tandem.client import JobLike, SweepLike
 from tandem.connection import CANCELLATION, Cancellation
 from tandem.errors import NotFound
 from tandem.evaluation import Evaluation
-from tandem.events import Epoch, Event
+from tandem.events import Epoch, Event, Validation
 from tandem.job import Classes, DatasetLike
 from tandem.sweep import SweepResult
 from tandem.v1 import daemon_service_pb2, dataset_pb2, device_pb2, event_pb2, job_pb2, sweep_pb2
@@ -65,6 +65,14 @@ class Job:
         try:
             async for epoch in _each(tandem.job.epochs_of(self._job.name, events, tandem.job.Bar(False))):
                 yield epoch
+        finally:
+            events.close()
+
+    async def follow_validations(self) -> AsyncIterator[Validation]:
+        events = self._job.events()
+        try:
+            async for validation in _each(tandem.job.validations_of(self._job.name, events)):
+                yield validation
         finally:
             events.close()
 

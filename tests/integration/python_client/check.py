@@ -232,6 +232,71 @@ def check_repeated_epochs() -> None:
     assert [epoch.number for epoch in followed] == [1, 2, 3]
 
 
+def check_replaced_epochs() -> None:
+    """A history has no epoch and no validation of steps that an attempt trains again from a checkpoint."""
+    def epoch(number: int, step: int, loss: "float | None" = None) -> event_pb2.JobEvent:
+        summary = event_pb2.EpochSummary(epoch=number, step=step)
+        if loss is not None:
+            summary.validation.loss = loss
+        return event_pb2.JobEvent(epoch=summary)
+
+    def validation(number: int, step: int, loss: float) -> event_pb2.JobEvent:
+        return event_pb2.JobEvent(validation=event_pb2.ValidationResult(epoch=number, step=step, validation=event_pb2.Evaluation(loss=loss)))
+
+    # The second attempt begins after step 8, the third after step 12. The last epoch is cut short, and validated before its summary.
+    events = [validation(1, 6, 6.0), epoch(1, 8), validation(2, 12, 12.0), epoch(2, 16, 16.0), validation(3, 18, 18.0),
+              validation(2, 12, 12.5), epoch(2, 16, 16.5), validation(3, 18, 18.5), epoch(2, 16, 16.6), validation(3, 20, 20.0), epoch(3, 20)]
+    for end, epochs, losses in ((5, [1, 2], [6.0, 12.0, 16.0, 18.0]), (6, [1], [6.0, 12.5]), (8, [1, 2], [6.0, 12.5, 16.5, 18.5]),
+                                (9, [1, 2], [6.0, 12.5, 16.6]), (11, [1, 2, 3], [6.0, 12.5, 16.6, 20.0])):
+        found = tandem.events.newest(events[:end])
+        assert ([one.number for one in found[0]], [one.measures["loss"] for one in found[1]]) == (epochs, losses), (end, found)
+    followed = tandem.job.validations_of("jobs/x", iter(events))
+    assert [(one.step, one.measures["loss"]) for one in followed] == [(6, 6.0), (12, 12.0), (16, 16.0), (18, 18.0), (20, 20.0)]
+
+
+def check_validations(client: tandem.Client) -> None:
+    """Validations within epochs are in the history, at their steps, and are drawn and followed. So is one after a last step."""
+    # An epoch has 8 steps, of which the job trains 20. Step 24 would be an epoch's end.
+    job = client.submit(SCRATCH / "job.yaml", set={"training.validation": {"every_steps": 3}, "training.epochs": 0, "training.steps": 20})
+    followed = list(job.follow_validations())
+    told = {}
+    for event in job.events():
+        kind = event.WhichOneof("kind")
+        if kind in ("epoch", "validation") and getattr(event, kind).HasField("validation"):
+            told[getattr(event, kind).step] = getattr(event, kind)
+    steps = [3, 6, 9, 12, 15, 18, 20]
+    assert list(told) == steps and [one.step for one in followed] == steps, (list(told), followed)
+    for one in followed:
+        wanted = told[one.step]
+        assert one.measures == {"loss": wanted.validation.loss, "accuracy": wanted.validation.metrics["accuracy"]}, (one, wanted)
+        assert (one.epoch, one.seconds) == ((one.step + 7) // 8, wanted.validation_seconds), (one, wanted)
+    columns = job.columns()
+    assert columns["step"].tolist() == sorted({*steps, 8, 16}), columns
+    assert columns["epoch"].tolist() == [(step + 7) // 8 for step in columns["step"]], columns
+    for column, part, ends in (("loss", "training", {8, 16, 20}), ("validation_loss", "validation", set(steps))):
+        assert set(columns["step"][~numpy.isnan(columns[column])]) == ends, (column, columns)
+    assert [value for value in columns["validation_loss"] if value == value] == [one.measures["loss"] for one in followed], columns
+    assert [value for value in columns["loss"] if value == value] == [one.training["loss"] for one in job.epochs()], columns
+    import matplotlib
+
+    matplotlib.use("Agg")
+    lines = {line.get_label(): line for line in job.plot().axes[0].get_lines()}
+    assert lines["loss"].get_xdata().tolist() == [8, 16, 20] and lines["validation_loss"].get_xdata().tolist() == steps, lines
+    assert lines["validation_loss"].get_ydata().tolist() == [one.measures["loss"] for one in followed]
+
+    async def follow() -> list:
+        async with tandem.aio.connect() as awaited:
+            return [one async for one in (await awaited.job(job.name)).follow_validations()]
+
+    assert asyncio.run(follow()) == followed
+    failing = client.submit(SCRATCH / "job.yaml", set={"training.optimizer.sgd.learning_rate": 1e30})
+    try:
+        list(failing.follow_validations())
+        raise SystemExit("a job without a finite loss did not fail")
+    except tandem.JobFailed as error:
+        assert error.reason == "NON_FINITE_LOSS", error
+
+
 def check_history(job: tandem.Job) -> None:
     columns = job.columns()
     assert columns["epoch"].tolist() == list(range(1, 81))
@@ -269,7 +334,7 @@ def check_plot(job: tandem.Job) -> None:
         lines = {line.get_label(): line for line in figure.axes[0].get_lines()}
         assert tuple(lines) == (measures or ("loss", "validation_loss")), list(lines)
         for name, line in lines.items():
-            assert numpy.array_equal(line.get_xdata(), history["epoch"]) and numpy.array_equal(line.get_ydata(), history[name]), name
+            assert numpy.array_equal(line.get_xdata(), history["step"]) and numpy.array_equal(line.get_ydata(), history[name]), name
     figure.savefig(SCRATCH / "plot.png")
     assert (SCRATCH / "plot.png").stat().st_size > 1000
     try:
@@ -615,6 +680,8 @@ with tandem.connect() as the_client:
     check_downloads(the_client)
     check_predict(the_job)
     check_repeated_epochs()
+    check_replaced_epochs()
+    check_validations(the_client)
     check_history(the_job)
     check_plot(the_job)
     check_errors(the_client)
