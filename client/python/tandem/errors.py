@@ -16,7 +16,7 @@ class FieldViolation:
     field: str
     # What is wrong, and how to mend the field.
     description: str
-    # Where the field stands in a job file, from 1. 0: nowhere.
+    # The field's place in the text of a job file, from 1. 0 if unknown: only JobFileError has places, and none for a field of `set`.
     line: int = 0
     column: int = 0
 
@@ -52,7 +52,11 @@ class InvalidRequest(TandemError):
 
 
 class JobFileError(InvalidRequest):
-    """The text of a job file is wrong; `violations` has lines and columns."""
+    """A job file or dict cannot be read: it is not YAML, a field is unknown, or a value has a wrong type.
+
+    `violations` has lines and columns. A value of the right type that the daemon refuses, such as 0 epochs, is an InvalidRequest with the
+    field's path alone.
+    """
 
 
 class NotFound(TandemError):

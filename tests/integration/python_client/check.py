@@ -356,6 +356,16 @@ def check_errors(client: tandem.Client) -> None:
         assert (violation.line, violation.column, violation.field) == (8, 5, "model.layers[1].dens"), violation
         assert violation.mend == "did you mean `dense`?", violation
         assert f"{path}:8:5: model.layers[1].dens: " in str(error), error
+    # The daemon checks values without the text, so only the command line knows their places.
+    path.write_text(SPEC.replace("  epochs: 3", "  epochs: -2"))
+    try:
+        client.submit(path)
+        raise SystemExit("a wrong value was accepted")
+    except tandem.InvalidRequest as error:
+        assert not isinstance(error, tandem.JobFileError), error
+        assert [(one.line, one.column, one.field) for one in error.violations] == [(0, 0, "spec.training.epochs")], error.violations
+    said = subprocess.run([PROGRAM, "validate", str(path)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    assert said.returncode == 2 and f"{path}:13:3: training.epochs: is -2" in said.stdout, said
     try:
         client.submit(json.loads(json.dumps({"dataset": {"name": "no-such-set"}, "model": {"layers": [{"dense": {"units": 0}}]}})))
         raise SystemExit("a wrong job was accepted")
