@@ -1,7 +1,8 @@
 """Errors of calls, with the fields at fault and the mend."""
 
 import dataclasses
-from typing import Dict, List, Optional, Type
+import re
+from typing import Dict, List, Optional, Sequence, Type
 
 import grpc  # type: ignore[import]
 
@@ -22,12 +23,12 @@ class FieldViolation:
 
     @property
     def mend(self) -> str:
-        """How to mend the field; empty if the daemon does not say."""
-        return _mend(self.description)
+        """How to mend the field: the end of a `description` of the form "PROBLEM; MEND". Empty if the description has another form."""
+        return self.description.rpartition("; ")[2] if "; " in self.description else ""
 
 
 class TandemError(Exception):
-    """A call failed. The message says what failed, why, and how to mend it."""
+    """A call failed. A message of the form "cannot X: Y; Z" says what failed, why, and how to mend it."""
 
     def __init__(self, message: str, code: str = "UNKNOWN", reason: str = "", violations: Optional[List[FieldViolation]] = None,
                  metadata: Optional[Dict[str, str]] = None, retry_after: Optional[float] = None, mend: str = "") -> None:
@@ -43,8 +44,9 @@ class TandemError(Exception):
         self.metadata = metadata or {}
         # After how many seconds the daemon wants the call again.
         self.retry_after = retry_after
-        # How to mend the fault; empty if nobody knows.
-        self.mend = mend or _mend(message)
+        # How to mend the fault: the Z of a message "cannot X: Y; Z", or the mend of the only field at fault. Empty for other messages, and
+        # if several fields are at fault: `violations` has the mend of each.
+        self.mend = mend or mend_of(message, self.violations)
 
 
 class InvalidRequest(TandemError):
@@ -123,5 +125,10 @@ def is_lost_connection(error: TandemError) -> bool:
     return error.code in ("INTERNAL", "UNKNOWN") and ("RST_STREAM" in error.message or "Stream removed" in error.message)
 
 
-def _mend(text: str) -> str:
-    return text.rpartition("; ")[2] if "; " in text else ""
+def mend_of(message: str, violations: Sequence[FieldViolation] = ()) -> str:
+    """The mend of an error, as TandemError.mend."""
+    if violations:
+        return violations[0].mend if len(violations) == 1 else ""
+    # A line break would be part of a list of problems.
+    form = re.fullmatch(r"cannot .+?: .+; (.+)", message)
+    return form.group(1) if form else ""

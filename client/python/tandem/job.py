@@ -14,7 +14,7 @@ import numpy
 
 from tandem import safetensors
 from tandem.connection import Patience
-from tandem.errors import InvalidRequest, JobFailed, NotFound, TandemError, from_rpc
+from tandem.errors import FieldViolation, InvalidRequest, JobFailed, NotFound, TandemError, from_rpc, mend_of
 from tandem.evaluation import Evaluation
 from tandem.events import Epoch, Event, EventStream, Validation, epoch_of, measures, newest, validation_of
 from tandem.v1 import dataset_pb2, event_pb2, job_pb2, job_service_pb2, metric_pb2, model_service_pb2, prediction_pb2
@@ -358,7 +358,8 @@ def _until_failure(name: str, events: Iterable[Event]) -> Iterator[Event]:
             failure = event.state_change if event.state_change.to == event_pb2.JOB_STATE_FAILED else None
         yield event
     if failure is not None:
-        raise JobFailed(f"{name} failed: {failure.message}", "ABORTED", event_pb2.StateReason.Name(failure.reason)[len("STATE_REASON_"):])
+        raise JobFailed(f"{name} failed: {failure.message}", "ABORTED", event_pb2.StateReason.Name(failure.reason)[len("STATE_REASON_"):],
+                        mend=mend_of(failure.message))
 
 
 class Bar:
@@ -386,7 +387,8 @@ def _enum(values: Any, prefix: str, field: str, name: str) -> Any:
     """The value of an enum with a short name, such as "top_k" of METRIC_TOP_K."""
     names = [each[len(prefix):].lower() for each, number in values.items() if number]
     if name not in names:
-        raise InvalidRequest(f"{field}: is {name!r}; give {', '.join(names)}", "INVALID_ARGUMENT")
+        wrong = FieldViolation(field, f"is {name!r}; give {', '.join(names)}")
+        raise InvalidRequest(f"{field}: {wrong.description}", "INVALID_ARGUMENT", violations=[wrong])
     return values.Value(prefix + name.upper())
 
 

@@ -383,6 +383,36 @@ def check_errors(client: tandem.Client) -> None:
             assert error.mend or kind is tandem.NotFound, error
 
 
+def check_mends(client: tandem.Client, job: tandem.Job) -> None:
+    """A mend is an order to the user, or empty."""
+    two = [tandem.FieldViolation("a", "is 0; it must be at least 1"), tandem.FieldViolation("b", "is 0; it must be at least 2")]
+    for error, mend in (
+            (tandem.TandemError("cannot open a: cannot read b; c: it is cut; fetch it again"), "fetch it again"),
+            (tandem.TandemError("cannot open a: it is cut"), ""),
+            (tandem.TandemError("cannot open a; fetch it again"), ""),
+            (tandem.TandemError("a is cut; there is no other"), ""),
+            (tandem.TandemError("cannot open a: it is cut; fetch it again\ncannot open b: it is cut; fetch it again"), ""),
+            (tandem.TandemError("the daemon fell silent: why; nobody knows", mend="wait"), "wait"),
+            (tandem.InvalidRequest("a: is 0; it must be at least 1", violations=two[:1]), "it must be at least 1"),
+            (tandem.InvalidRequest("2 problems: a: is 0; it must be at least 1; b: is 0; it must be at least 2", violations=two), ""),
+            (tandem.InvalidRequest("a: is wrong", violations=[tandem.FieldViolation("a", "is wrong")]), "")):
+        assert error.mend == mend, (error, error.mend)
+
+    full = event_pb2.JobEvent(state_change=event_pb2.StateChange(to=event_pb2.JOB_STATE_FAILED, message="cannot read a: it is cut; mend it"))
+    failing = client.submit(SCRATCH / "job.yaml", set={"training.optimizer.sgd.learning_rate": 1e30})
+    for call, mend in ((lambda: list(tandem.job.validations_of("jobs/x", iter([full]))), "mend it"),
+                       (failing.wait, ""), (lambda: job.read("none"), ""), (lambda: client.job("none"), ""),
+                       (lambda: client.submit(SCRATCH / "job.yaml", set={"training.epochs": -2}), "it must be at least 1"),
+                       (lambda: client.submit(SCRATCH / "job.yaml", set={"training.epochs": -2, "training.global_batch_size": -1}), ""),
+                       (job.pause, "fork it from its last checkpoint, or submit it again"),
+                       (lambda: job.evaluate(split="test"), "give training, validation")):
+        try:
+            call()
+            raise SystemExit("a wrong call succeeded")
+        except tandem.TandemError as error:
+            assert error.mend == mend, (error, error.mend)
+
+
 def check_evaluate(job: tandem.Job) -> None:
     """An evaluation over the job's own samples is the job's last validation."""
     evaluation = job.evaluate()
@@ -695,6 +725,7 @@ with tandem.connect() as the_client:
     check_history(the_job)
     check_plot(the_job)
     check_errors(the_client)
+    check_mends(the_client, the_job)
     check_evaluate(the_job)
     check_checkpoints(the_job)
     check_sweeps(the_client)
