@@ -653,6 +653,19 @@ def write_shard(path: pathlib.Path, samples: int) -> None:
                 tar.addfile(member, io.BytesIO(content))
 
 
+def check_written_addresses() -> None:
+    """A client reaches a daemon that listens at all addresses through loopback, and no other address is changed."""
+    state = SCRATCH / "written"
+    state.mkdir()
+    for written, wanted in (("0.0.0.0:7447", "127.0.0.1:7447"), ("[::]:7447", "[::1]:7447"), ("10.0.0.0:7447", "10.0.0.0:7447"),
+                            ("127.0.0.1:7447", "127.0.0.1:7447"), ("[fe80::]:7447", "[fe80::]:7447")):
+        (state / "address").write_text(written + "\n")
+        kept = os.environ.pop("TANDEM_ADDRESS")
+        found = tandem.connection.Connection(tandem.connection.Options(state_folder=str(state), token="")).address
+        os.environ["TANDEM_ADDRESS"] = kept
+        assert found == wanted, (written, found)
+
+
 def check_every_method(client: tandem.Client) -> None:
     """The calls have every method of the API."""
     for service, wanted in client.calls.__dict__.items():
@@ -731,6 +744,7 @@ with tandem.connect() as the_client:
     check_sweeps(the_client)
     check_partitions(the_client)
     check_datasets(the_client)
+    check_written_addresses()
     check_every_method(the_client)
     check_names_of_asyncio()
     asyncio.run(check_asyncio(the_job.name))
