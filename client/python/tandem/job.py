@@ -180,9 +180,13 @@ class Job:
         """Writes one of the job's files into a file or folder, and returns the file's path.
 
         Without `artifact`, a file name of the job's files selects this file: "best.safetensors", "model-<step>.safetensors", "job.yaml".
-        Any other name, and a folder, get "model.safetensors". NotFound if the job does not have the file.
+        Any other name, and a folder, get "model.safetensors". A path that ends with "/" is a folder, which is made if it is missing.
+        NotFound if the job does not have the file.
         """
         path = pathlib.Path(to)
+        # pathlib drops the slash, and the model would get the folder's name.
+        if os.fspath(to).endswith("/"):
+            path.mkdir(parents=True, exist_ok=True)
         if path.is_dir():
             artifact = MODEL if artifact is None else artifact
             path = path / artifact

@@ -171,6 +171,7 @@ def check_downloads(client: tandem.Client) -> None:
         (folder / name).unlink()
     assert job.download(folder / "lenet.safetensors").read_bytes() == files["model.safetensors"]
     assert job.download(folder) == folder / "model.safetensors"
+    assert job.download(f"{folder}/new/") == folder / "new" / "model.safetensors" and (folder / "new").is_dir()
     plain = client.submit(SCRATCH / "job.yaml")
     plain.wait()
     for path, call in (("best.safetensors", plain.download), ("model-9.safetensors", job.download)):
