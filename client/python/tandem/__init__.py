@@ -14,10 +14,10 @@ from tandem.client import Client, Datasets, connect
 from tandem.errors import (FieldViolation, InvalidRequest, JobFailed, JobFileError, NotFound, PermissionDenied, TandemError,
                            Unauthenticated, Unavailable)
 from tandem.evaluation import Evaluation
-from tandem.events import Epoch, Event
+from tandem.events import Epoch, Event, Validation
 from tandem.job import Classes, History, Job
 from tandem.sweep import Sweep, SweepResult
 
 __all__ = ["Classes", "Client", "Datasets", "Epoch", "Evaluation", "Event", "FieldViolation", "History", "InvalidRequest", "Job",
            "JobFailed", "JobFileError", "NotFound", "PermissionDenied", "Sweep", "SweepResult", "TandemError", "Unauthenticated",
-           "Unavailable", "connect"]
+           "Unavailable", "Validation", "connect"]

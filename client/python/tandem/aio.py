@@ -8,6 +8,7 @@ stream has a thread of its own. Cancelling a task ends its call.
 """
 
 import asyncio
+import os
 import pathlib
 from concurrent import futures
 from typing import Any, AsyncIterator, Awaitable, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, TypeVar, Union
@@ -23,7 +24,7 @@ from tandem.client import JobLike, SweepLike
 from tandem.connection import CANCELLATION, Cancellation
 from tandem.errors import NotFound
 from tandem.evaluation import Evaluation
-from tandem.events import Epoch, Event
+from tandem.events import Epoch, Event, Validation
 from tandem.job import Classes, DatasetLike
 from tandem.sweep import SweepResult
 from tandem.v1 import daemon_service_pb2, dataset_pb2, device_pb2, event_pb2, job_pb2, sweep_pb2
@@ -67,6 +68,14 @@ class Job:
         finally:
             events.close()
 
+    async def follow_validations(self) -> AsyncIterator[Validation]:
+        events = self._job.events()
+        try:
+            async for validation in _each(tandem.job.validations_of(self._job.name, events)):
+                yield validation
+        finally:
+            events.close()
+
     async def wait(self) -> job_pb2.Job:
         async for _ in self.follow():
             pass
@@ -94,7 +103,7 @@ class Job:
     async def read(self, artifact: str = tandem.job.MODEL) -> bytes:
         return await _run(self._job.read, artifact)
 
-    async def download(self, to: "Union[str, pathlib.Path]", artifact: str = tandem.job.MODEL) -> pathlib.Path:
+    async def download(self, to: "Union[str, os.PathLike[str]]", artifact: Optional[str] = None) -> pathlib.Path:
         return await _run(self._job.download, to, artifact)
 
     async def model(self, artifact: str = tandem.job.MODEL) -> "Dict[str, numpy.ndarray[Any, Any]]":

@@ -95,8 +95,9 @@ class Client:
         A second call with the same `request_id` and the same job returns the first call's job. At most 128 printable characters.
         Default: a random id.
 
-        Raises JobFileError or InvalidRequest, which have all fields that are wrong. Raises Unavailable if no answer came. Then the
-        daemon may have the job: the error names the request id, and a call with this id creates no second job.
+        Raises JobFileError, with places, if the job cannot be read. Raises InvalidRequest, with the fields' paths and without places, if
+        the daemon refuses values. Both have all fields that are wrong. Raises Unavailable if no answer came. Then the daemon may have the
+        job: the error names the request id, and a call with this id creates no second job.
         """
         request = job_service_pb2.CreateJobRequest(spec=self.parse(job, set), request_id=request_id)
         return Job(self, self.connection.create(self.calls.jobs.create_job, request).name)
@@ -120,7 +121,7 @@ class Client:
     def submit_sweep(self, sweep: SweepLike, set: Optional[Mapping[str, Any]] = None, *, request_id: str = "") -> Sweep:
         """Submits all jobs of a sweep, durably, and returns the sweep. Waits while the daemon fetches data.
 
-        Raises JobFileError or InvalidRequest, which have all fields that are wrong. Then there is no job. `request_id` is as in `submit`.
+        Raises JobFileError or InvalidRequest, as `submit`. Then there is no job. `request_id` is as in `submit`.
         """
         request = sweep_service_pb2.CreateSweepRequest(sweep=self.parse_sweep(sweep, set), request_id=request_id)
         return Sweep(self, self.connection.create(self.calls.sweeps.create_sweep, request).name)

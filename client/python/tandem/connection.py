@@ -97,7 +97,7 @@ def check_listener(address: str, trusted: List[int]) -> None:
             if host.strip("[]") not in ("localhost", "0.0.0.0", "::", str(ip)) and not ip.is_unspecified:
                 continue
             if int(columns[7]) not in trusted:
-                raise Unavailable(f"another user (number {columns[7]}) listens at {address}, and the token was not sent; start the "
+                raise Unavailable(f"cannot send the token to {address}: another user (number {columns[7]}) listens there; start the "
                                   "daemon with another port, or name the token with TANDEM_TOKEN_FILE", "UNAVAILABLE")
 
 
@@ -324,13 +324,13 @@ def _written_address(state: pathlib.Path, is_named: bool) -> str:
         address = (state / "address").read_text().strip()
     except FileNotFoundError:
         if is_named:
-            raise Unavailable(f"no daemon runs on the state folder {state}; start one with `tandemd --state-folder {state}`, or give "
+            raise Unavailable(f"cannot find the daemon: no daemon runs on the state folder {state}; start one with `tandemd --state-folder {state}`, or give "
                               "address= or TANDEM_ADDRESS", "UNAVAILABLE") from None
         return DEFAULT_ADDRESS
     except OSError as error:
-        raise InvalidRequest(f"the daemon's address is not known: {error}; give address= or TANDEM_ADDRESS",
+        raise InvalidRequest(f"cannot read the daemon's address: {error}; give address= or TANDEM_ADDRESS",
                              "INVALID_ARGUMENT") from error
-    return address.replace("0.0.0.0:", "127.0.0.1:").replace("[::]:", "[::1]:") or DEFAULT_ADDRESS
+    return re.sub(r"^\[::\]:", "[::1]:", re.sub(r"^0\.0\.0\.0:", "127.0.0.1:", address)) or DEFAULT_ADDRESS
 
 
 def _read_token(path: pathlib.Path, is_named: bool) -> Tuple[str, Optional[List[int]]]:
@@ -340,10 +340,12 @@ def _read_token(path: pathlib.Path, is_named: bool) -> Tuple[str, Optional[List[
         owner = path.stat().st_uid
     except OSError as error:
         if is_named:
-            raise InvalidRequest(f"the token file cannot be used: {error}; TANDEM_TOKEN_FILE names it", "INVALID_ARGUMENT") from error
+            raise InvalidRequest(f"cannot read the token file: {error}; give another with token_file= or TANDEM_TOKEN_FILE",
+                                 "INVALID_ARGUMENT") from error
         return "", None
     if not re.fullmatch(r"[!-~]*", token):
-        raise InvalidRequest(f"{path} holds no token: it has spaces or control characters", "INVALID_ARGUMENT")
+        raise InvalidRequest(f"cannot use the token file {path}: it has spaces or control characters; copy the daemon's `token` again",
+                             "INVALID_ARGUMENT")
     return token, None if is_named else [owner, os.geteuid(), 0]
 
 
@@ -353,4 +355,4 @@ def _read_pem(path: str) -> Optional[bytes]:
     try:
         return pathlib.Path(path).read_bytes()
     except OSError as error:
-        raise InvalidRequest(f"cannot read {path}: {error.strerror}; it is to be a file in PEM", "INVALID_ARGUMENT") from error
+        raise InvalidRequest(f"cannot read {path}: {error.strerror}; give a file in PEM", "INVALID_ARGUMENT") from error

@@ -1,7 +1,8 @@
 """Errors of calls, with the fields at fault and the mend."""
 
 import dataclasses
-from typing import Dict, List, Optional, Type
+import re
+from typing import Dict, List, Optional, Sequence, Type
 
 import grpc  # type: ignore[import]
 
@@ -16,18 +17,18 @@ class FieldViolation:
     field: str
     # What is wrong, and how to mend the field.
     description: str
-    # Where the field stands in a job file, from 1. 0: nowhere.
+    # The field's place in the text of a job file, from 1. 0 if unknown: only JobFileError has places, and none for a field of `set`.
     line: int = 0
     column: int = 0
 
     @property
     def mend(self) -> str:
-        """How to mend the field; empty if the daemon does not say."""
-        return _mend(self.description)
+        """How to mend the field: the end of a `description` of the form "PROBLEM; MEND". Empty if the description has another form."""
+        return self.description.rpartition("; ")[2] if "; " in self.description else ""
 
 
 class TandemError(Exception):
-    """A call failed. The message says what failed, why, and how to mend it."""
+    """A call failed. A message of the form "cannot X: Y; Z" says what failed, why, and how to mend it."""
 
     def __init__(self, message: str, code: str = "UNKNOWN", reason: str = "", violations: Optional[List[FieldViolation]] = None,
                  metadata: Optional[Dict[str, str]] = None, retry_after: Optional[float] = None, mend: str = "") -> None:
@@ -43,8 +44,9 @@ class TandemError(Exception):
         self.metadata = metadata or {}
         # After how many seconds the daemon wants the call again.
         self.retry_after = retry_after
-        # How to mend the fault; empty if nobody knows.
-        self.mend = mend or _mend(message)
+        # How to mend the fault: the Z of a message "cannot X: Y; Z", or the mend of the only field at fault. Empty for other messages, and
+        # if several fields are at fault: `violations` has the mend of each.
+        self.mend = mend or mend_of(message, self.violations)
 
 
 class InvalidRequest(TandemError):
@@ -52,7 +54,11 @@ class InvalidRequest(TandemError):
 
 
 class JobFileError(InvalidRequest):
-    """The text of a job file is wrong; `violations` has lines and columns."""
+    """A job file or dict cannot be read: it is not YAML, a field is unknown, or a value has a wrong type.
+
+    `violations` has lines and columns. A value of the right type that the daemon refuses, such as 0 epochs, is an InvalidRequest with the
+    field's path alone.
+    """
 
 
 class NotFound(TandemError):
@@ -119,5 +125,10 @@ def is_lost_connection(error: TandemError) -> bool:
     return error.code in ("INTERNAL", "UNKNOWN") and ("RST_STREAM" in error.message or "Stream removed" in error.message)
 
 
-def _mend(text: str) -> str:
-    return text.rpartition("; ")[2] if "; " in text else ""
+def mend_of(message: str, violations: Sequence[FieldViolation] = ()) -> str:
+    """The mend of an error, as TandemError.mend."""
+    if violations:
+        return violations[0].mend if len(violations) == 1 else ""
+    # A line break would be part of a list of problems.
+    form = re.fullmatch(r"cannot .+?: .+; (.+)", message)
+    return form.group(1) if form else ""

@@ -2,7 +2,7 @@
 
 import dataclasses
 import datetime
-from typing import Dict, Iterator, Optional
+from typing import Dict, Iterable, Iterator, List, Optional, Tuple
 
 import grpc  # type: ignore[import]
 
@@ -25,13 +25,30 @@ class Epoch:
     epochs: int
     # Optimizer steps in all.
     step: int
-    # "loss" and the metrics. `validation` is empty if the job has no validation samples.
+    # "loss" and the metrics. `validation` is empty if the epoch's end was not validated.
     training: Dict[str, float]
     validation: Dict[str, float]
     learning_rate: float
     # Seconds of training, and training samples a second.
     seconds: float
     images_per_second: float
+    time: datetime.datetime
+    # The event's number in the job's log.
+    sequence: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Validation:
+    """The result of a validation, within an epoch or at its end."""
+
+    # The present epoch, from 1.
+    epoch: int
+    # Optimizer steps in all.
+    step: int
+    # "loss" and the metrics.
+    measures: Dict[str, float]
+    # Seconds of validation.
+    seconds: float
     time: datetime.datetime
     # The event's number in the job's log.
     sequence: int
@@ -47,6 +64,45 @@ def epoch_of(event: Event) -> Epoch:
     return Epoch(one.epoch, one.epochs, one.step, measures(one.training) if one.HasField("training") else {},
                  measures(one.validation) if one.HasField("validation") else {}, one.learning_rate, one.training_seconds,
                  one.images_per_second, event.time.ToDatetime(datetime.timezone.utc), event.sequence)
+
+
+def validation_of(event: Event) -> Optional[Validation]:
+    """The validation of an event. None if the event has none."""
+    kind = event.WhichOneof("kind")
+    if kind not in ("epoch", "validation"):
+        return None
+    one = event.epoch if kind == "epoch" else event.validation
+    if not one.HasField("validation"):
+        return None
+    return Validation(one.epoch, one.step, measures(one.validation), one.validation_seconds,
+                      event.time.ToDatetime(datetime.timezone.utc), event.sequence)
+
+
+def newest(events: Iterable[Event]) -> Tuple[List[Epoch], List[Validation]]:
+    """The epochs and the validations among a job's events, in the order of their steps.
+
+    An attempt may train steps again, from a checkpoint on. Its epochs and validations replace all earlier ones of the same and of
+    later steps, as in a Curve of the API.
+    """
+    epochs: List[Epoch] = []
+    validations: List[Validation] = []
+    for event in events:
+        validation = validation_of(event)
+        if event.WhichOneof("kind") == "epoch":
+            epoch = epoch_of(event)
+            while epochs and epochs[-1].number >= epoch.number:
+                epochs.pop()
+            # The last epoch may have been validated before its summary.
+            while validations and validations[-1].step > epoch.step:
+                validations.pop()
+            epochs.append(epoch)
+        if validation is not None:
+            while epochs and epochs[-1].step > validation.step:
+                epochs.pop()
+            while validations and validations[-1].step >= validation.step:
+                validations.pop()
+            validations.append(validation)
+    return epochs, validations
 
 
 class EventStream(Iterator[Event]):

@@ -3,7 +3,9 @@
 import dataclasses
 import hashlib
 import io
+import os
 import pathlib
+import re
 import sys
 from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Mapping, Optional, Union
 
@@ -12,9 +14,9 @@ import numpy
 
 from tandem import safetensors
 from tandem.connection import Patience
-from tandem.errors import InvalidRequest, JobFailed, NotFound, TandemError, from_rpc
+from tandem.errors import FieldViolation, InvalidRequest, JobFailed, NotFound, TandemError, from_rpc, mend_of
 from tandem.evaluation import Evaluation
-from tandem.events import Epoch, EventStream, epoch_of, measures
+from tandem.events import Epoch, Event, EventStream, Validation, epoch_of, measures, newest, validation_of
 from tandem.v1 import dataset_pb2, event_pb2, job_pb2, job_service_pb2, metric_pb2, model_service_pb2, prediction_pb2
 
 if TYPE_CHECKING:
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
 DatasetLike = Union[str, Mapping[str, Any], dataset_pb2.DatasetSpec]
 
 MODEL = "model.safetensors"
+# Names of files that not every job has. `download` writes no other file under such a name.
+_RESERVED = re.compile(r"best\.safetensors|model-[0-9]+\.safetensors|job\.yaml")
 # A prediction or a file may take as long as the daemon allows.
 LONG = 600.0
 # Of samples in one request: the daemon takes 12 MiB.
@@ -43,8 +47,11 @@ class Classes:
 
 
 class History(Dict[str, "numpy.ndarray[Any, Any]"]):
-    """Columns, one value an epoch: "epoch", "step", "learning_rate", "seconds", "loss", "accuracy", "validation_loss" and so on.
-    A value that an epoch does not have is NaN."""
+    """Columns: "epoch", "step", "learning_rate", "seconds", "loss", "accuracy", "validation_loss" and so on.
+
+    Each epoch is a row, and so is each validation within an epoch. Rows are in the order of "step". A value that a row does not have is
+    NaN: a validation within an epoch has only "epoch", "step" and measures of validation.
+    """
 
     def frame(self) -> Any:
         """A pandas.DataFrame. ImportError if pandas is not installed."""
@@ -91,6 +98,17 @@ class Job:
         finally:
             events.close()
             bar.clear()
+
+    def follow_validations(self) -> Iterator[Validation]:
+        """The validations, within epochs and at their ends, each once and in order, until the job ends. As `follow` otherwise.
+
+        A step that is validated again after a restart is left out.
+        """
+        events = self.events()
+        try:
+            yield from validations_of(self.name, events)
+        finally:
+            events.close()
 
     def wait(self) -> job_pb2.Job:
         """Waits until the job ends. Raises JobFailed if the job failed, and was not resumed."""
@@ -158,11 +176,23 @@ class Job:
             raise TandemError(f"cannot finish {artifact}: the daemon's file changed meanwhile; fetch it again", "DATA_LOSS")
         return bytes(data)
 
-    def download(self, to: "Union[str, pathlib.Path]", artifact: str = MODEL) -> pathlib.Path:
-        """Writes one of the job's files into a file or folder, and returns the file's path."""
+    def download(self, to: "Union[str, os.PathLike[str]]", artifact: Optional[str] = None) -> pathlib.Path:
+        """Writes one of the job's files into a file or folder, and returns the file's path.
+
+        Without `artifact`, a file name of the job's files selects this file: "best.safetensors", "model-<step>.safetensors", "job.yaml".
+        Any other name, and a folder, get "model.safetensors". A path that ends with "/" is a folder, which is made if it is missing.
+        NotFound if the job does not have the file.
+        """
         path = pathlib.Path(to)
+        # pathlib drops the slash, and the model would get the folder's name.
+        if os.fspath(to).endswith("/"):
+            path.mkdir(parents=True, exist_ok=True)
         if path.is_dir():
+            artifact = MODEL if artifact is None else artifact
             path = path / artifact
+        elif artifact is None:
+            is_own = _RESERVED.fullmatch(path.name) or any(one.name == path.name for one in self.get().artifacts)
+            artifact = path.name if is_own else MODEL
         part = path.with_name(path.name + ".part")
         part.write_bytes(self.read(artifact))
         part.replace(path)
@@ -237,18 +267,30 @@ class Job:
         return predictions, many
 
     def epochs(self) -> List[Epoch]:
-        """The epochs so far, each number once: an epoch that was trained again after a restart counts as it was last."""
-        found: Dict[int, Epoch] = {}
+        """The epochs so far, each number once. An epoch that is trained again after a restart replaces the earlier one and all later."""
+        return newest(self._log())[0]
+
+    def _log(self) -> Iterator[Event]:
+        """The events so far that are no reports."""
         request = job_service_pb2.GetJobHistoryRequest(name=self.name, view=job_service_pb2.JOB_HISTORY_VIEW_EVENTS)
         for page in self._client.connection.pages(self._client.calls.jobs.get_job_history, request,
                                                   self._client.connection.history_timeout):
-            for event in page.events:
-                if event.WhichOneof("kind") == "epoch":
-                    found[event.epoch.epoch] = epoch_of(event)
-        return [found[number] for number in sorted(found)]
+            yield from page.events
+
+    def _rows(self) -> "List[Dict[str, float]]":
+        """The rows of the history, in the order of their steps."""
+        epochs, validations = newest(self._log())
+        rows: Dict[int, Dict[str, float]] = {}
+        for epoch in epochs:
+            rows[epoch.step] = {"epoch": epoch.number, "step": epoch.step, "learning_rate": epoch.learning_rate,
+                                "seconds": epoch.seconds, "images_per_second": epoch.images_per_second, **epoch.training}
+        for validation in validations:
+            row = rows.setdefault(validation.step, {"epoch": validation.epoch, "step": validation.step})
+            row.update({f"validation_{name}": value for name, value in validation.measures.items()})
+        return [rows[step] for step in sorted(rows)]
 
     def history(self) -> Any:
-        """The epochs so far, as columns: a pandas.DataFrame if pandas is installed, else a History, which is a dict of arrays."""
+        """The epochs and validations so far, as columns: a pandas.DataFrame if pandas is installed, else a History, a dict of arrays."""
         columns = self.columns()
         try:
             return columns.frame()
@@ -256,41 +298,41 @@ class Job:
             return columns
 
     def columns(self) -> History:
-        """The epochs so far, as a dict of arrays."""
-        rows = []
-        for epoch in self.epochs():
-            row: Dict[str, float] = {"epoch": epoch.number, "step": epoch.step, "learning_rate": epoch.learning_rate,
-                                     "seconds": epoch.seconds, "images_per_second": epoch.images_per_second, **epoch.training}
-            row.update({f"validation_{name}": value for name, value in epoch.validation.items()})
-            rows.append(row)
-        names = list(dict.fromkeys(name for row in rows for name in row)) or ["epoch"]
-        columns = {name: numpy.array([row.get(name, numpy.nan) for row in rows]) for name in names}
-        return History(columns)
+        """The epochs and validations so far, as a dict of arrays."""
+        return _columns(self._rows())
 
     def plot(self, *measures: str) -> Any:
-        """Draws measures, by default the losses, over the epochs, and returns matplotlib's Figure. Needs matplotlib."""
+        """Draws measures, by default the losses, over the steps, and returns matplotlib's Figure. Needs matplotlib."""
         try:
             from matplotlib import pyplot  # type: ignore[import]
         except ImportError as error:
             raise ImportError("cannot plot: matplotlib is not installed; pip install matplotlib") from error
-        columns = self.columns()
+        rows = self._rows()
+        columns = _columns(rows)
         wanted = measures or tuple(name for name in ("loss", "validation_loss") if name in columns)
         missing = [name for name in wanted if name not in columns]
         if missing:
-            raise NotFound(f"cannot plot {missing[0]}: no such column; there are {', '.join(columns)}", "NOT_FOUND")
+            raise NotFound(f"cannot plot {missing[0]}: no such column; give {', '.join(columns)}", "NOT_FOUND")
         figure, axes = pyplot.subplots()
         for name in wanted:
-            axes.plot(columns["epoch"], columns[name], label=name)
-        axes.set_xlabel("epoch")
+            # A row without the measure does not break the line, but a measure that is NaN does.
+            points = [(row["step"], row[name]) for row in rows if name in row]
+            axes.plot([step for step, _ in points], [value for _, value in points], label=name)
+        axes.set_xlabel("step")
         axes.legend()
         return figure
+
+
+def _columns(rows: "List[Dict[str, float]]") -> History:
+    names = list(dict.fromkeys(name for row in sorted(rows, key=len, reverse=True) for name in row)) or ["epoch"]
+    return History({name: numpy.array([row.get(name, numpy.nan) for row in rows]) for name in names})
 
 
 def epochs_of(name: str, events: EventStream, bar: "Bar") -> Iterator[Epoch]:
     """The epochs among a job's events, without those that were trained again after a restart. JobFailed if the job's last state is
     FAILED."""
-    last, failure = 0, None
-    for event in events:
+    last = 0
+    for event in _until_failure(name, events):
         kind = event.WhichOneof("kind")
         if kind == "progress":
             bar.show(event.progress.step, event.progress.steps, f"epoch {event.progress.epoch}/{event.progress.epochs}")
@@ -299,11 +341,29 @@ def epochs_of(name: str, events: EventStream, bar: "Bar") -> Iterator[Epoch]:
             if event.epoch.epoch > last:
                 last = event.epoch.epoch
                 yield epoch_of(event)
-        elif kind == "state_change":
+
+
+def validations_of(name: str, events: EventStream) -> Iterator[Validation]:
+    """The validations among a job's events, as `epochs_of`."""
+    last = 0
+    for event in _until_failure(name, events):
+        validation = validation_of(event)
+        if validation is not None and validation.step > last:
+            last = validation.step
+            yield validation
+
+
+def _until_failure(name: str, events: Iterable[Event]) -> Iterator[Event]:
+    """The events. JobFailed after them if the job's last state is FAILED."""
+    failure = None
+    for event in events:
+        if event.WhichOneof("kind") == "state_change":
             # A failed job may be resumed, so only the end of the stream is final.
             failure = event.state_change if event.state_change.to == event_pb2.JOB_STATE_FAILED else None
+        yield event
     if failure is not None:
-        raise JobFailed(f"{name} failed: {failure.message}", "ABORTED", event_pb2.StateReason.Name(failure.reason)[len("STATE_REASON_"):])
+        raise JobFailed(f"{name} failed: {failure.message}", "ABORTED", event_pb2.StateReason.Name(failure.reason)[len("STATE_REASON_"):],
+                        mend=mend_of(failure.message))
 
 
 class Bar:
@@ -331,7 +391,8 @@ def _enum(values: Any, prefix: str, field: str, name: str) -> Any:
     """The value of an enum with a short name, such as "top_k" of METRIC_TOP_K."""
     names = [each[len(prefix):].lower() for each, number in values.items() if number]
     if name not in names:
-        raise InvalidRequest(f"{field}: is {name!r}; give {', '.join(names)}", "INVALID_ARGUMENT")
+        wrong = FieldViolation(field, f"is {name!r}; give {', '.join(names)}")
+        raise InvalidRequest(f"{field}: {wrong.description}", "INVALID_ARGUMENT", violations=[wrong])
     return values.Value(prefix + name.upper())
 
 

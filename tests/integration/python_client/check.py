@@ -155,6 +155,40 @@ def check_model(job: tandem.Job) -> None:
             assert error.code == "DATA_LOSS" and error.mend == "fetch it again", error
 
 
+def check_downloads(client: tandem.Client) -> None:
+    """A path that is named as one of the job's files gets this file, and no other file stands under such a name."""
+    job = client.submit(SCRATCH / "job.yaml", set={
+        "checkpoints.keep_last": 3, "training.best_model": {"metric": "loss", "mode": "PLATEAU_MODE_MAX"}})
+    job.wait()
+    folder = SCRATCH / "downloads"
+    folder.mkdir()
+    files = {name: (pathlib.Path(job.get().folder) / name).read_bytes() for name in ("best.safetensors", "job.yaml", "model.safetensors")}
+    files["model-8.safetensors"], files["model-24.safetensors"] = job.read("model-8.safetensors"), job.read("model-24.safetensors")
+    assert files["model.safetensors"] not in (files["model-8.safetensors"], files["best.safetensors"]), "the test needs other models"
+    for name, content in files.items():
+        assert job.download(folder / name) == folder / name and (folder / name).read_bytes() == content, name
+        assert job.download(folder / "other", name).read_bytes() == content, name
+        (folder / name).unlink()
+    assert job.download(folder / "lenet.safetensors").read_bytes() == files["model.safetensors"]
+    assert job.download(folder) == folder / "model.safetensors"
+    assert job.download(f"{folder}/new/") == folder / "new" / "model.safetensors" and (folder / "new").is_dir()
+    plain = client.submit(SCRATCH / "job.yaml")
+    plain.wait()
+    for path, call in (("best.safetensors", plain.download), ("model-9.safetensors", job.download)):
+        try:
+            call(folder / path)
+            raise SystemExit(f"{path} is another file")
+        except tandem.NotFound:
+            assert not (folder / path).exists(), path
+
+    async def download_async() -> None:
+        async with tandem.aio.connect() as awaited:
+            for name in ("model-8.safetensors", "job.yaml", "best.safetensors"):
+                assert (await (await awaited.job(job.name)).download(folder / name)).read_bytes() == files[name], name
+
+    asyncio.run(download_async())
+
+
 class LostConnection(grpc.RpcError):
     """A connection broke."""
 
@@ -199,6 +233,71 @@ def check_repeated_epochs() -> None:
     assert [epoch.number for epoch in followed] == [1, 2, 3]
 
 
+def check_replaced_epochs() -> None:
+    """A history has no epoch and no validation of steps that an attempt trains again from a checkpoint."""
+    def epoch(number: int, step: int, loss: "float | None" = None) -> event_pb2.JobEvent:
+        summary = event_pb2.EpochSummary(epoch=number, step=step)
+        if loss is not None:
+            summary.validation.loss = loss
+        return event_pb2.JobEvent(epoch=summary)
+
+    def validation(number: int, step: int, loss: float) -> event_pb2.JobEvent:
+        return event_pb2.JobEvent(validation=event_pb2.ValidationResult(epoch=number, step=step, validation=event_pb2.Evaluation(loss=loss)))
+
+    # The second attempt begins after step 8, the third after step 12. The last epoch is cut short, and validated before its summary.
+    events = [validation(1, 6, 6.0), epoch(1, 8), validation(2, 12, 12.0), epoch(2, 16, 16.0), validation(3, 18, 18.0),
+              validation(2, 12, 12.5), epoch(2, 16, 16.5), validation(3, 18, 18.5), epoch(2, 16, 16.6), validation(3, 20, 20.0), epoch(3, 20)]
+    for end, epochs, losses in ((5, [1, 2], [6.0, 12.0, 16.0, 18.0]), (6, [1], [6.0, 12.5]), (8, [1, 2], [6.0, 12.5, 16.5, 18.5]),
+                                (9, [1, 2], [6.0, 12.5, 16.6]), (11, [1, 2, 3], [6.0, 12.5, 16.6, 20.0])):
+        found = tandem.events.newest(events[:end])
+        assert ([one.number for one in found[0]], [one.measures["loss"] for one in found[1]]) == (epochs, losses), (end, found)
+    followed = tandem.job.validations_of("jobs/x", iter(events))
+    assert [(one.step, one.measures["loss"]) for one in followed] == [(6, 6.0), (12, 12.0), (16, 16.0), (18, 18.0), (20, 20.0)]
+
+
+def check_validations(client: tandem.Client) -> None:
+    """Validations within epochs are in the history, at their steps, and are drawn and followed. So is one after a last step."""
+    # An epoch has 8 steps, of which the job trains 20. Step 24 would be an epoch's end.
+    job = client.submit(SCRATCH / "job.yaml", set={"training.validation": {"every_steps": 3}, "training.epochs": 0, "training.steps": 20})
+    followed = list(job.follow_validations())
+    told = {}
+    for event in job.events():
+        kind = event.WhichOneof("kind")
+        if kind in ("epoch", "validation") and getattr(event, kind).HasField("validation"):
+            told[getattr(event, kind).step] = getattr(event, kind)
+    steps = [3, 6, 9, 12, 15, 18, 20]
+    assert list(told) == steps and [one.step for one in followed] == steps, (list(told), followed)
+    for one in followed:
+        wanted = told[one.step]
+        assert one.measures == {"loss": wanted.validation.loss, "accuracy": wanted.validation.metrics["accuracy"]}, (one, wanted)
+        assert (one.epoch, one.seconds) == ((one.step + 7) // 8, wanted.validation_seconds), (one, wanted)
+    columns = job.columns()
+    assert columns["step"].tolist() == sorted({*steps, 8, 16}), columns
+    assert columns["epoch"].tolist() == [(step + 7) // 8 for step in columns["step"]], columns
+    for column, part, ends in (("loss", "training", {8, 16, 20}), ("validation_loss", "validation", set(steps))):
+        assert set(columns["step"][~numpy.isnan(columns[column])]) == ends, (column, columns)
+    assert [value for value in columns["validation_loss"] if value == value] == [one.measures["loss"] for one in followed], columns
+    assert [value for value in columns["loss"] if value == value] == [one.training["loss"] for one in job.epochs()], columns
+    import matplotlib
+
+    matplotlib.use("Agg")
+    lines = {line.get_label(): line for line in job.plot().axes[0].get_lines()}
+    assert lines["loss"].get_xdata().tolist() == [8, 16, 20] and lines["validation_loss"].get_xdata().tolist() == steps, lines
+    assert lines["validation_loss"].get_ydata().tolist() == [one.measures["loss"] for one in followed]
+
+    async def follow() -> list:
+        async with tandem.aio.connect() as awaited:
+            return [one async for one in (await awaited.job(job.name)).follow_validations()]
+
+    assert asyncio.run(follow()) == followed
+    failing = client.submit(SCRATCH / "job.yaml", set={"training.optimizer.sgd.learning_rate": 1e30})
+    try:
+        list(failing.follow_validations())
+        raise SystemExit("a job without a finite loss did not fail")
+    except tandem.JobFailed as error:
+        assert error.reason == "NON_FINITE_LOSS", error
+
+
 def check_history(job: tandem.Job) -> None:
     columns = job.columns()
     assert columns["epoch"].tolist() == list(range(1, 81))
@@ -236,7 +335,7 @@ def check_plot(job: tandem.Job) -> None:
         lines = {line.get_label(): line for line in figure.axes[0].get_lines()}
         assert tuple(lines) == (measures or ("loss", "validation_loss")), list(lines)
         for name, line in lines.items():
-            assert numpy.array_equal(line.get_xdata(), history["epoch"]) and numpy.array_equal(line.get_ydata(), history[name]), name
+            assert numpy.array_equal(line.get_xdata(), history["step"]) and numpy.array_equal(line.get_ydata(), history[name]), name
     figure.savefig(SCRATCH / "plot.png")
     assert (SCRATCH / "plot.png").stat().st_size > 1000
     try:
@@ -258,6 +357,16 @@ def check_errors(client: tandem.Client) -> None:
         assert (violation.line, violation.column, violation.field) == (8, 5, "model.layers[1].dens"), violation
         assert violation.mend == "did you mean `dense`?", violation
         assert f"{path}:8:5: model.layers[1].dens: " in str(error), error
+    # The daemon checks values without the text, so only the command line knows their places.
+    path.write_text(SPEC.replace("  epochs: 3", "  epochs: -2"))
+    try:
+        client.submit(path)
+        raise SystemExit("a wrong value was accepted")
+    except tandem.InvalidRequest as error:
+        assert not isinstance(error, tandem.JobFileError), error
+        assert [(one.line, one.column, one.field) for one in error.violations] == [(0, 0, "spec.training.epochs")], error.violations
+    said = subprocess.run([PROGRAM, "validate", str(path)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    assert said.returncode == 2 and f"{path}:13:3: training.epochs: is -2" in said.stdout, said
     try:
         client.submit(json.loads(json.dumps({"dataset": {"name": "no-such-set"}, "model": {"layers": [{"dense": {"units": 0}}]}})))
         raise SystemExit("a wrong job was accepted")
@@ -273,6 +382,36 @@ def check_errors(client: tandem.Client) -> None:
             raise SystemExit(f"no {kind.__name__}")
         except kind as error:
             assert error.mend or kind is tandem.NotFound, error
+
+
+def check_mends(client: tandem.Client, job: tandem.Job) -> None:
+    """A mend is an order to the user, or empty."""
+    two = [tandem.FieldViolation("a", "is 0; it must be at least 1"), tandem.FieldViolation("b", "is 0; it must be at least 2")]
+    for error, mend in (
+            (tandem.TandemError("cannot open a: cannot read b; c: it is cut; fetch it again"), "fetch it again"),
+            (tandem.TandemError("cannot open a: it is cut"), ""),
+            (tandem.TandemError("cannot open a; fetch it again"), ""),
+            (tandem.TandemError("a is cut; there is no other"), ""),
+            (tandem.TandemError("cannot open a: it is cut; fetch it again\ncannot open b: it is cut; fetch it again"), ""),
+            (tandem.TandemError("the daemon fell silent: why; nobody knows", mend="wait"), "wait"),
+            (tandem.InvalidRequest("a: is 0; it must be at least 1", violations=two[:1]), "it must be at least 1"),
+            (tandem.InvalidRequest("2 problems: a: is 0; it must be at least 1; b: is 0; it must be at least 2", violations=two), ""),
+            (tandem.InvalidRequest("a: is wrong", violations=[tandem.FieldViolation("a", "is wrong")]), "")):
+        assert error.mend == mend, (error, error.mend)
+
+    full = event_pb2.JobEvent(state_change=event_pb2.StateChange(to=event_pb2.JOB_STATE_FAILED, message="cannot read a: it is cut; mend it"))
+    failing = client.submit(SCRATCH / "job.yaml", set={"training.optimizer.sgd.learning_rate": 1e30})
+    for call, mend in ((lambda: list(tandem.job.validations_of("jobs/x", iter([full]))), "mend it"),
+                       (failing.wait, ""), (lambda: job.read("none"), ""), (lambda: client.job("none"), ""),
+                       (lambda: client.submit(SCRATCH / "job.yaml", set={"training.epochs": -2}), "it must be at least 1"),
+                       (lambda: client.submit(SCRATCH / "job.yaml", set={"training.epochs": -2, "training.global_batch_size": -1}), ""),
+                       (job.pause, "fork it from its last checkpoint, or submit it again"),
+                       (lambda: job.evaluate(split="test"), "give training, validation")):
+        try:
+            call()
+            raise SystemExit("a wrong call succeeded")
+        except tandem.TandemError as error:
+            assert error.mend == mend, (error, error.mend)
 
 
 def check_evaluate(job: tandem.Job) -> None:
@@ -515,6 +654,19 @@ def write_shard(path: pathlib.Path, samples: int) -> None:
                 tar.addfile(member, io.BytesIO(content))
 
 
+def check_written_addresses() -> None:
+    """A client reaches a daemon that listens at all addresses through loopback, and no other address is changed."""
+    state = SCRATCH / "written"
+    state.mkdir()
+    for written, wanted in (("0.0.0.0:7447", "127.0.0.1:7447"), ("[::]:7447", "[::1]:7447"), ("10.0.0.0:7447", "10.0.0.0:7447"),
+                            ("127.0.0.1:7447", "127.0.0.1:7447"), ("[fe80::]:7447", "[fe80::]:7447")):
+        (state / "address").write_text(written + "\n")
+        kept = os.environ.pop("TANDEM_ADDRESS")
+        found = tandem.connection.Connection(tandem.connection.Options(state_folder=str(state), token="")).address
+        os.environ["TANDEM_ADDRESS"] = kept
+        assert found == wanted, (written, found)
+
+
 def check_every_method(client: tandem.Client) -> None:
     """The calls have every method of the API."""
     for service, wanted in client.calls.__dict__.items():
@@ -579,16 +731,21 @@ FILES = service_files()
 with tandem.connect() as the_client:
     the_job = check_cut_connections(the_client)
     check_model(the_job)
+    check_downloads(the_client)
     check_predict(the_job)
     check_repeated_epochs()
+    check_replaced_epochs()
+    check_validations(the_client)
     check_history(the_job)
     check_plot(the_job)
     check_errors(the_client)
+    check_mends(the_client, the_job)
     check_evaluate(the_job)
     check_checkpoints(the_job)
     check_sweeps(the_client)
     check_partitions(the_client)
     check_datasets(the_client)
+    check_written_addresses()
     check_every_method(the_client)
     check_names_of_asyncio()
     asyncio.run(check_asyncio(the_job.name))
