@@ -237,7 +237,9 @@ for line in sys.stdin:
         sys.exit(0)
 sys.exit(1)' "$2" < <(timeout 180 "$tandem" watch "$1" -o json)
 }
-for replicas in ${TANDEM_WHOLE:+1 3} 2; do
+counts=2
+if ((${TANDEM_WHOLE:-0})); then counts="1 2 3"; fi
+for replicas in $counts; do
   packed_job "$web/tenth/train-{000000..000099}.tar" "$replicas"
   expect_code 0 "$scratch/out" "$tandem" submit "$scratch/job.yaml"
   killed=$(submitted "$scratch/out")
