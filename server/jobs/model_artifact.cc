@@ -93,10 +93,10 @@ absl::StatusOr<ModelFile> FindCheckpoint(const v1::Job& job, int64_t step) {
     if (file == wanted) return ModelFile{std::move(path), ""};
     others.push_back(*StepOfCheckpointFile(file));
   }
-  const std::string has =
-      others.empty() ? absl::StrCat("it has no checkpoint", IsTerminal(job.state()) ? "" : " yet")
-                     : absl::StrCat("it has no checkpoint of step ", step,
-                                    "; it has checkpoints of the steps ", absl::StrJoin(others, ", "));
+  const std::string has = others.empty()
+                              ? absl::StrCat("it has no checkpoint", IsTerminal(job.state()) ? "" : " yet")
+                              : absl::StrCat("it has no checkpoint of step ", step,
+                                             "; give one of the steps ", absl::StrJoin(others, ", "));
   return WithReason(absl::NotFoundError(absl::StrCat("cannot use the model '", CheckpointModelName(step),
                                                      "' of ", job.name(), ": ", has)),
                     "CHECKPOINT_NOT_FOUND");

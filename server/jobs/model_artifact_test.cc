@@ -124,7 +124,7 @@ TEST(ModelArtifactTest, ACheckpointIsFoundWhileItIsThere) {
             FindModelArtifact(job, "checkpoint-8.safetensors").status().message());
   std::filesystem::remove(folder + "/checkpoint-7.safetensors");
   EXPECT_THAT(std::string(error().message()),
-              HasSubstr("it has no checkpoint of step 7; it has checkpoints of the steps 20, 9"));
+              HasSubstr("it has no checkpoint of step 7; give one of the steps 20, 9"));
   // A worker without a sandbox may make a link to another job's file.
   std::filesystem::create_symlink(folder + "/checkpoint-9.safetensors", folder + "/checkpoint-7.safetensors");
   EXPECT_TRUE(absl::IsNotFound(error())) << error();

@@ -270,7 +270,7 @@ TEST_F(ForkTest, WhatCannotBe) {
   grpc::Status status = Fork(ForkOf(source, 15), &fork);
   EXPECT_EQ(status.error_code(), StatusCode::NOT_FOUND);
   EXPECT_THAT(status.error_message(),
-              HasSubstr("has no checkpoint of step 15; it has checkpoints of the steps 20, 10"));
+              HasSubstr("has no checkpoint of step 15; give one of the steps 20, 10"));
   EXPECT_EQ(Fork(ForkOf("jobs/nobody"), &fork).error_code(), StatusCode::NOT_FOUND);
   status = Fork(ForkOf(Create("none")), &fork);
   EXPECT_EQ(status.error_code(), StatusCode::NOT_FOUND);

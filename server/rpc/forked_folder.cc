@@ -150,7 +150,7 @@ absl::StatusOr<ForkSource> FindForkSource(const v1::Job& job, std::optional<int6
                                         : IsTerminal(job.state())      ? ""
                                                                        : " yet")
                          : absl::StrCat("cannot fork ", job.name(), ": it has no checkpoint of step ", *step,
-                                        "; it has checkpoints of the steps ", absl::StrJoin(others, ", "))),
+                                        "; give one of the steps ", absl::StrJoin(others, ", "))),
       "CHECKPOINT_NOT_FOUND");
 }
 

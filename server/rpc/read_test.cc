@@ -293,7 +293,7 @@ TEST_F(ReadTest, ReadsTheModelOfACheckpoint) {
     EXPECT_THAT(damaged.error_details(), HasSubstr("CHECKPOINT_DAMAGED"));
   }
   std::filesystem::rename(path, folder + "/checkpoint-8.safetensors");
-  expect_none("it has no checkpoint of step 7; it has checkpoints of the steps 8");
+  expect_none("it has no checkpoint of step 7; give one of the steps 8");
 }
 
 // A hijacked worker may write a checkpoint with a large header. Streams that nobody reads keep it in memory.

@@ -442,7 +442,7 @@ TEST_F(ModelUseTest, ACheckpointIsUsedAsAModel) {
       EXPECT_THAT(earlier->Find(name)->data<float>(), Not(ElementsAreArray(tensor.data<float>()))) << name;
     }
     ExpectRefused({"evaluate", job, "--artifact", "model-8.safetensors"},
-                  {"no checkpoint of step 8; it has checkpoints of the steps 24, 16"});
+                  {"no checkpoint of step 8; give one of the steps 24, 16"});
     ExpectRefused({"download", job, "model-8.safetensors", "--to", folder}, {"no checkpoint of step 8"});
     ExpectRefused(
         {"validate",
