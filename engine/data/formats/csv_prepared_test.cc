@@ -57,7 +57,8 @@ TEST_F(PreparedTest, GapsCategoriesAndTextTrain) {
               ElementsAre(0, 1, FloatNear(0.4472136F, 1e-6), 0, 1, 0))
       << "the median 20 is the mean too";
   EXPECT_THAT(opened.info.notices, Contains(HasSubstr("many different texts are left out: 'name'")));
-  EXPECT_THAT(opened.info.notices, Contains(HasSubstr("Of 4 rows, these missing cells are filled: 'age' 1.")));
+  EXPECT_THAT(opened.info.notices,
+              Contains(HasSubstr("Of 4 rows, these missing cells are filled: 'age' 1.")));
 }
 
 TEST_F(PreparedTest, NoNoticeNamesAColumnThatTheSpecLeavesOut) {
