@@ -28,8 +28,9 @@ struct ReadProblem {
 };
 
 // Reads parsed YAML into protocol messages by their descriptors. The reader is strict: each key must be the
-// name of a field (or its lowerCamelCase form) and may appear once. A oneof may have one member. A value must
-// have the field's type and range. The reader accepts these short forms:
+// name of a field (or its lowerCamelCase form) and may appear once. Fields with OUTPUT_ONLY are refused. A
+// oneof may have one member. A value must have the field's type and range. The reader accepts these short
+// forms:
 //  - A single value in place of a list (`kernel: 5`), except for lists of messages.
 //  - A name in place of an empty message of a oneof (`loss: softmax_cross_entropy`, `- flatten`).
 //  - Nothing in place of an empty message (`softmax_cross_entropy:`).
