@@ -48,7 +48,7 @@ echo "Programs are in $bin."
 
 step "3/4  Daemon"
 # A daemon uses no folder that others may write to, which some umasks make.
-install -d -m 0700 "$state"
+[[ -d $state ]] || install -d -m 0700 "$state"
 export TANDEM_STATE=$state   # The command line finds the daemon's address and token there.
 # These would name another daemon, or another way to it.
 unset TANDEM_ADDRESS TANDEM_TOKEN_FILE TANDEM_TLS_CA TANDEM_TLS_CERT TANDEM_TLS_KEY TANDEM_TLS_SERVER_NAME

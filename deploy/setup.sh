@@ -95,6 +95,6 @@ fi
 "${as_root[@]}" DEBIAN_FRONTEND=noninteractive apt-get update -q
 "${as_root[@]}" DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "${missing[@]}" || {
   system=$(sed -nE 's/^PRETTY_NAME="?([^"]*)"?$/\1/p' /etc/os-release)
-  echo "setup.sh: apt-get cannot install the packages; they are those of Debian 12, and this is ${system:-unknown}" >&2
+  echo "setup.sh: apt-get cannot install the packages; see above; they are those of Debian 12, and this is ${system:-unknown}" >&2
   exit 1
 }

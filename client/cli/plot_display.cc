@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -41,15 +42,15 @@ class Curves {
     if (event.has_epoch()) {
       const v1::EpochSummary& epoch = event.epoch();
       epochs_ = std::max(epochs_, epoch.epochs());
-      const auto step = static_cast<double>(epoch.step());
+      const auto x = static_cast<double>(epoch.epoch());
       // An epoch that is cut short has a smaller quotient.
       if (epoch.epoch() > 0)
-        steps_per_epoch_ = std::max(steps_per_epoch_, step / static_cast<double>(epoch.epoch()));
-      AddTo(epoch_training_, step, epoch.training());
-      if (epoch.has_validation()) AddTo(validation_, step, epoch.validation());
+        steps_per_epoch_ = std::max(steps_per_epoch_, static_cast<double>(epoch.step()) / x);
+      AddTo(epoch_training_, x, epoch.training());
+      if (epoch.has_validation()) AddTo(validation_, x, epoch.validation());
     }
     if (event.has_validation()) {
-      AddTo(validation_, static_cast<double>(event.validation().step()), event.validation().validation());
+      AddTo(within_, static_cast<double>(event.validation().step()), event.validation().validation());
     }
   }
 
@@ -98,15 +99,21 @@ class Curves {
   Plot MakePlot(const std::string& title, std::vector<Plot::Point> Curve::*values) const {
     Plot plot(title);
     // Reports are denser than epochs, but a job may send none.
-    const Curve& training = training_.loss.size() > 1 ? training_ : epoch_training_;
-    plot.Add({"training", kTrainingColor, false, OverEpochs(training.*values)});
-    plot.Add({"validation", kValidationColor, true, OverEpochs(validation_.*values)});
+    plot.Add({"training", kTrainingColor, false,
+              training_.loss.size() > 1 ? OverEpochs(training_.*values) : epoch_training_.*values});
+    std::vector<Plot::Point> validation = OverEpochs(within_.*values);
+    const std::vector<Plot::Point>& ends = validation_.*values;
+    validation.insert(validation.end(), ends.begin(), ends.end());
+    std::stable_sort(validation.begin(), validation.end(),
+                     [](const Plot::Point& left, const Plot::Point& right) { return left.x < right.x; });
+    plot.Add({"validation", kValidationColor, true, std::move(validation)});
     plot.SetXRange(0, std::max<double>(1, epochs_));
     return plot;
   }
 
-  // All over steps.
-  Curve training_, epoch_training_, validation_;
+  Curve training_;                     // Over steps.
+  Curve within_;                       // Validations within epochs, over steps.
+  Curve epoch_training_, validation_;  // At the ends of epochs, over epochs.
   // The largest step / epoch of the epochs' ends. 0 before the first.
   double steps_per_epoch_ = 0;
   double planned_steps_per_epoch_ = 0;

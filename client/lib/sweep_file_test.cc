@@ -125,7 +125,7 @@ TEST(SweepFile, SaysWhatIsWrong) {
             "objective");
 }
 
-TEST(AddGrid, TakesValuesAsOverridesDo) {
+TEST(AddGrid, ValuesAreYaml) {
   v1::Sweep sweep = Base();
   ASSERT_TRUE(AddGrid("training.optimizer.adam.learning_rate=0.1, 1e-2", &sweep).ok());
   ASSERT_TRUE(AddGrid("model.layers[0].conv2d.kernel=[3,3],5", &sweep).ok());

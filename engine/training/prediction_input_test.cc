@@ -277,6 +277,7 @@ TEST(PredictionInputTest, RawRowsArePreparedAsInTraining) {
   expect("sep=|\nport|age\nS|15\nQ|\n");
   // Commas between cells leave points for the decimals.
   expect("age,port\n15.000,S\nNA,Q\n");
+  expect("age,port\n\"15,0\",S\nNA,Q\n");
   EXPECT_THAT(FaultOf(Csv("age;port\n15.000;S\n"), model), HasSubstr("remove points between thousands"));
   expect("15;S\n;Q\n");
   expect("15;yes;S\n;no;Q\n");

@@ -103,13 +103,6 @@ absl::StatusOr<Tensor> ReadPreparedTable(absl::string_view bytes, const TrainedM
   TANDEM_RETURN_IF_ERROR(decoder.Decode(bytes, &text));
   TANDEM_RETURN_IF_ERROR(decoder.Finish());
   TANDEM_ASSIGN_OR_RETURN(const CsvFormat format, FormatOf(text, model));
-  v1::TablePreparation preparation = *model.trained_on.preparation;
-  const auto& table = model.trained_on.table;
-  // Commas that split the rows leave points for the decimals.
-  if (table.has_value() && table->delimiter != ',' && format.syntax.delimiter == ',') {
-    preparation.set_decimal_comma(false);
-  }
-  const TableEncoder encoder(std::move(preparation));
   CsvReader reader(text, format.syntax);
   Cells cells;
   TANDEM_ASSIGN_OR_RETURN(bool more, reader.Next(&cells));
@@ -118,6 +111,9 @@ absl::StatusOr<Tensor> ReadPreparedTable(absl::string_view bytes, const TrainedM
   }
   if (!more) return absl::InvalidArgumentError("has no rows");
   const size_t width = cells.size();
+  v1::TablePreparation preparation = *model.trained_on.preparation;
+  if (format.RulesOutDecimalCommas(width)) preparation.set_decimal_comma(false);
+  const TableEncoder encoder(std::move(preparation));
   TANDEM_ASSIGN_OR_RETURN(const Places places, FindPlaces(cells, model));
   if (places.by_name) {
     TANDEM_ASSIGN_OR_RETURN(more, reader.Next(&cells));

@@ -13,11 +13,10 @@ namespace tandem {
 // and a whole list may be set: "model.layers[0].conv2d.filters=8", "model.layers[0].conv2d.kernel=[3, 3]". A
 // member of a oneof replaces the other members. For a text field, only quoted text, [...], {...} and null are
 // YAML. Other text stands for itself, without outer spaces unless it has nothing else: "csv.delimiter=#".
-// INVALID_ARGUMENT with a line for each problem; the job then
-// does not change.
+// INVALID_ARGUMENT with a line for each problem; the job then does not change.
 absl::Status ApplyOverride(absl::string_view assignment, v1::JobSpec* spec);
 
-// Sets the field with this path to a YAML value, as ApplyOverride does. If `canonical` is not null, it
+// Sets the field with this path to a YAML value, with ApplyOverride's paths and checks. If `canonical` is not null, it
 // receives the field's new value in the form of JSON, for a request.
 absl::Status SetField(absl::string_view path, absl::string_view yaml, v1::JobSpec* spec,
                       google::protobuf::Value* canonical = nullptr);

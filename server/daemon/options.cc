@@ -468,7 +468,10 @@ absl::Status CheckPaths(const CLI::App& app) {
 
 // Two servers cannot share a port. Invalid addresses are reported where they are used.
 absl::Status CheckPorts(const DaemonOptions& options) {
-  const auto takes_all = [](const std::string& host) { return host == "0.0.0.0" || host == "::"; };
+  // Returns whether a server on `host` takes the port on `other`, too.
+  const auto takes = [](const std::string& host, const std::string& other) {
+    return host == other || host == "::" || (host == "0.0.0.0" && !absl::StrContains(other, ':'));
+  };
   const std::pair<const char*, const std::string*> all[] = {{"--listen", &options.listen},
                                                             {"--worker-listen", &options.worker_listen},
                                                             {"--metrics-listen", &options.metrics_listen}};
@@ -477,7 +480,7 @@ absl::Status CheckPorts(const DaemonOptions& options) {
       const absl::StatusOr<ListenAddress> one = ParseListenAddress(*all[i].second);
       const absl::StatusOr<ListenAddress> other = ParseListenAddress(*all[j].second);
       if (!one.ok() || !other.ok() || one->port == 0 || one->port != other->port) continue;
-      if (one->host != other->host && !takes_all(one->host) && !takes_all(other->host)) continue;
+      if (!takes(one->host, other->host) && !takes(other->host, one->host)) continue;
       return absl::InvalidArgumentError(
           absl::StrCat("cannot use one port for ", all[i].first, " ", *all[i].second, " and ", all[j].first,
                        " ", *all[j].second, "; give ", all[j].first, " another port"));

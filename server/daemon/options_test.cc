@@ -248,6 +248,9 @@ TEST(DaemonOptionsTest, ServersDoNotShareAPort) {
   EXPECT_THAT(
       ErrorOf({"--shared-folder", "/shared", "--worker-listen", "[fd00::1]:7447", "--listen", "[::]:7447"}),
       HasSubstr("give --worker-listen another port"));
+  EXPECT_TRUE(ParseDaemonOptions({"--shared-folder", "/shared", "--worker-listen", "[fd00::1]:7447",
+                                  "--listen", "0.0.0.0:7447"})
+                  .ok());
   EXPECT_TRUE(ParseDaemonOptions({"--listen", "127.0.0.1:0", "--metrics-listen", "127.0.0.1:0"}).ok());
   EXPECT_TRUE(ParseDaemonOptions({"--listen", "127.0.0.1:7447", "--metrics-listen", "127.0.0.2:7447"}).ok());
   EXPECT_TRUE(ParseDaemonOptions({"--listen", "127.0.0.1:7447", "--metrics-listen", "127.0.0.1:7448"}).ok());

@@ -109,7 +109,7 @@ absl::StatusOr<ModelFile> FindModel(const v1::Job& job, const std::string& artif
   const absl::StatusOr<int64_t> checkpoint = StepOfCheckpointFile(artifact);
   if (model.ok() || !checkpoint.ok() || !FindCheckpoint(job, *checkpoint).ok()) return model;
   return WithReason(absl::NotFoundError(absl::StrCat("cannot use the model '", artifact, "' of ", job.name(),
-                                                     ": it is a checkpoint; its model is ",
+                                                     ": it is a checkpoint; use its model, ",
                                                      CheckpointModelName(*checkpoint))),
                     "ARTIFACT_NOT_FOUND");
 }

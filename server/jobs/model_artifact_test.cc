@@ -118,7 +118,7 @@ TEST(ModelArtifactTest, ACheckpointIsFoundWhileItIsThere) {
   EXPECT_EQ(GetReason(file), "ARTIFACT_NOT_FOUND");
   EXPECT_EQ(
       file.message(),
-      "cannot use the model 'checkpoint-9.safetensors' of jobs/lenet-1: it is a checkpoint; its model is "
+      "cannot use the model 'checkpoint-9.safetensors' of jobs/lenet-1: it is a checkpoint; use its model, "
       "model-9.safetensors");
   EXPECT_EQ(FindModel(job, "checkpoint-8.safetensors").status().message(),
             FindModelArtifact(job, "checkpoint-8.safetensors").status().message());

@@ -33,8 +33,8 @@ constexpr absl::Duration kTellInterval = absl::Seconds(10);
 constexpr int kNoFileMilliseconds = 100;
 constexpr absl::Duration kLookInterval = absl::Milliseconds(100);
 constexpr absl::Duration kShortInterval = absl::Milliseconds(20);
-// The interval between looks is at least this many times a look's processor time. A look's duration would say
-// too much: on a busy machine, an attack would go on for seconds.
+// The interval between looks is at least this many times a look's processor time. On a busy machine, a look
+// lasts far longer than its processor time.
 constexpr int kLookPart = 20;
 // The least time between two searches for closed connections. A search makes a system call per connection. A
 // full gate searches at once.

@@ -120,7 +120,7 @@ absl::optional<client::SweepFile> ReadSweep(Session& session, const SweepOptions
 std::string OptionOf(const SweepOptions& options, const client::SweepFile& file, absl::string_view field) {
   if (field == "sweep.base.training.best_model.metric" && !options.objective.empty()) return "--objective";
   const bool draws = !options.random.empty() && file.file.positions.count("random.samples") == 0;
-  // All fields of a sweep whose file is a job are options.
+  // If the file is a job, only options give a sweep's fields.
   const struct {
     absl::string_view field;
     const char* option;

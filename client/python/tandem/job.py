@@ -27,7 +27,7 @@ DatasetLike = Union[str, Mapping[str, Any], dataset_pb2.DatasetSpec]
 
 MODEL = "model.safetensors"
 # Names of files that not every job has. `download` writes no other file under such a name.
-_RESERVED = re.compile(r"best\.safetensors|model-[0-9]+\.safetensors|job\.yaml")
+_RESERVED = re.compile(r"best\.safetensors|(model|checkpoint)-[0-9]+\.safetensors|job\.yaml")
 # A prediction or a file may take as long as the daemon allows.
 LONG = 600.0
 # Of samples in one request: the daemon takes 12 MiB.

@@ -355,11 +355,15 @@ absl::Status CheckModelChoices(const v1::CsvSource& source, const CsvTable& tabl
   return choices.ToStatus();
 }
 
+bool DecimalCommaOf(const v1::CsvSource& source, const CsvTable& table, bool model) {
+  if (source.has_decimal_comma()) return source.decimal_comma();
+  return model && !table.format.RulesOutDecimalCommas(table.names.size());
+}
+
 std::optional<v1::TablePreparation> PreparationFor(const v1::CsvSource& source, const CsvTable& table,
                                                    std::optional<v1::TablePreparation> preparation) {
   if (!preparation.has_value()) return preparation;
-  // A mark that was only found would give 1.234 and 1,234 another meaning than the model's table gave them.
-  if (source.has_decimal_comma()) preparation->set_decimal_comma(source.decimal_comma());
+  preparation->set_decimal_comma(DecimalCommaOf(source, table, preparation->decimal_comma()));
   for (size_t i = 0; i < table.features.size(); ++i) {
     v1::PreparedColumn& column = *preparation->mutable_columns(static_cast<int>(i));
     const v1::CsvColumn choice = ChoiceOf(source, table.names[table.features[i]]);

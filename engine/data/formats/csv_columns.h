@@ -46,8 +46,13 @@ absl::StatusOr<CsvColumns> PlanCsvColumns(const v1::CsvSource& source, const Csv
 absl::Status CheckModelChoices(const v1::CsvSource& source, const CsvTable& table,
                                const std::optional<v1::TablePreparation>& preparation);
 
+// Returns whether the numbers of `table` have a decimal comma, for a model whose table had the mark `model`.
+// The table decides if `source` gives a mark, or if no cell can have a comma. A mark that was only found
+// would read 1.234 or 1,234 as another number than the model's table.
+bool DecimalCommaOf(const v1::CsvSource& source, const CsvTable& table, bool model);
+
 // Returns the preparation as `table` needs it: refuse_missing for each column whose missing cells `source`
-// refuses, and the decimal mark that `source` gives.
+// refuses, and the table's decimal mark (DecimalCommaOf).
 std::optional<v1::TablePreparation> PreparationFor(const v1::CsvSource& source, const CsvTable& table,
                                                    std::optional<v1::TablePreparation> preparation);
 

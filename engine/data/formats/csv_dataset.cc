@@ -331,8 +331,9 @@ absl::Status PlanTable(const v1::CsvSource& source, const DataNames& model, cons
   if (model.matches_inputs) {
     TANDEM_RETURN_IF_ERROR(CheckModelChoices(source, tables.train, model.preparation));
     info.preparation = model.preparation;
-    if (info.preparation.has_value() && source.has_decimal_comma()) {
-      info.preparation->set_decimal_comma(source.decimal_comma());
+    if (info.preparation.has_value()) {
+      info.preparation->set_decimal_comma(
+          DecimalCommaOf(source, tables.train, info.preparation->decimal_comma()));
     }
   } else {
     TANDEM_ASSIGN_OR_RETURN(tables.columns, PlanCsvColumns(source, tables.train, rows.profiles()));

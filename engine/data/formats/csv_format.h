@@ -22,6 +22,12 @@ struct CsvFormat {
   v1::TextEncoding encoding = v1::TEXT_ENCODING_UTF8;
   bool has_quotes = false;  // The text at the beginning has a quote.
 
+  // Returns true if commas split each row into this many cells, and no cell is quoted. Then no cell has a
+  // decimal comma.
+  bool RulesOutDecimalCommas(size_t cells) const {
+    return cells > 1 && syntax.delimiter == ',' && !has_quotes;
+  }
+
   v1::TableFormat ToMessage() const;
 };
 

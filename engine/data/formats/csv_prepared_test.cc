@@ -98,7 +98,7 @@ TEST_F(PreparedTest, AnotherTableMayGiveItsDecimalMark) {
   const std::string plain = "scaling: NUMBER_SCALING_NONE target_scaling: NUMBER_SCALING_NONE";
   const OpenedDataset trained = Open(Spec("a;b;y\n1,5;2;0\n2,25;3;1\n", plain));
   const DataNames model{.features = {"a", "b"}, .preparation = trained.info.preparation};
-  const std::string points = "a,b,y\n75.614,3,0\n1.5,4,1\n";
+  const std::string points = "a;b;y\n75.614;3;0\n1.5;4;1\n";
   EXPECT_THAT(
       std::string(OpenDataset(Spec(points, plain), &model).status().message()),
       HasSubstr("row 2, column 'a' is '75.614'; it must be a finite number (at most 3.4e38; in a table with "
@@ -107,6 +107,11 @@ TEST_F(PreparedTest, AnotherTableMayGiveItsDecimalMark) {
   EXPECT_THAT(Samples<float>(*own.train), ElementsAre(75.614F, 3, 1.5F, 4));
   ASSERT_TRUE(own.info.preparation.has_value());
   EXPECT_FALSE(own.info.preparation->decimal_comma());
+  // Commas between cells leave points for the decimals, unless cells are quoted.
+  const OpenedDataset commas = Open(Spec("a,b,y\n75.614,3,0\n1.5,4,1\n", plain), &model);
+  EXPECT_THAT(Samples<float>(*commas.train), ElementsAre(75.614F, 3, 1.5F, 4));
+  const OpenedDataset quoted = Open(Spec("a,b,y\n\"75,614\",3,0\n\"1,5\",4,1\n", plain), &model);
+  EXPECT_THAT(Samples<float>(*quoted.train), ElementsAre(75.614F, 3, 1.5F, 4));
 }
 
 TEST_F(PreparedTest, DataWithoutNamesAreMatchedByPosition) {
