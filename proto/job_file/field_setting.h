@@ -16,8 +16,8 @@ namespace tandem {
 // INVALID_ARGUMENT with a line for each problem; the job then does not change.
 absl::Status ApplyOverride(absl::string_view assignment, v1::JobSpec* spec);
 
-// Sets the field with this path to a YAML value, with ApplyOverride's paths and checks. If `canonical` is not null, it
-// receives the field's new value in the form of JSON, for a request.
+// Sets the field with this path to a YAML value, with ApplyOverride's paths and checks. If `canonical` is not
+// null, it receives the field's new value in the form of JSON, for a request.
 absl::Status SetField(absl::string_view path, absl::string_view yaml, v1::JobSpec* spec,
                       google::protobuf::Value* canonical = nullptr);
 
