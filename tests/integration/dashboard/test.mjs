@@ -602,7 +602,7 @@ await test("the queue says why jobs wait", async () => {
 });
 
 const sweepFile = path.join(stage.state, "..", "sweep.json");
-fs.writeFileSync(sweepFile, JSON.stringify({name: "rates", base: spec("rate", 2), grid: [
+fs.writeFileSync(sweepFile, JSON.stringify({display_name: "rates", base: spec("rate", 2), grid: [
   {field: "training.optimizer.sgd.learning_rate", values: [0.001, 0.01, 0.1]}, {field: "model.layers[0].dense.units", values: [4, 16]}]}));
 const sweep = (await stage.tandem("sweep", sweepFile, "-o", "json").then(JSON.parse)).name.split("/")[1];
 await test("a sweep has its table, its lines and its best job", async () => {
