@@ -94,7 +94,7 @@ echo "-- on another system, the message names Debian 12"
 # shellcheck disable=SC2016
 stand_in apt-get '[[ $1 == update ]] || { echo "E: Unable to locate package" && exit 100; }'
 setup 1 "$scratch/another"
-expect_text 'cannot install the packages; they are those of Debian 12, and this is ' "$scratch/another"
+expect_text 'cannot install the packages; see above; they are those of Debian 12, and this is ' "$scratch/another"
 
 rm "$tools/apt-get"
 setup 1 "$scratch/no-apt"
