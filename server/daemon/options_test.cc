@@ -204,7 +204,7 @@ TEST(DaemonOptionsTest, TellsWhichOptionThereIsNot) {
   }
 }
 
-// Of options that a file cannot have, too.
+// The suggestions include the options that a file cannot have.
 TEST(DaemonOptionsTest, SuggestsEveryOption) {
   EXPECT_THAT(ErrorOf({"--chek"}), HasSubstr("did you mean --check?"));
   EXPECT_THAT(ErrorOf({"--restore-bakup", "x"}), HasSubstr("did you mean --restore-backup?"));

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# deploy/quickstart.sh and deploy/setup.sh with stand-ins for Bazel, dpkg and apt: a home folder with a space, a umask that
-# lets a group write, a second run, a run after another build; packages on hold, a proxy, no sudo, a package that does
-# not exist. Exit code 77: no Fashion-MNIST.
+# Tests deploy/quickstart.sh and deploy/setup.sh with stand-ins for Bazel, dpkg and apt. The quickstart has a home folder
+# with a space and a umask that lets a group write. It runs a second time, and again after another build. The setup meets
+# packages on hold, a proxy, a machine without sudo, and a package that does not exist. Exit code 77: no Fashion-MNIST.
 cd "$(dirname "$0")"
 source ./daemon.bash
 
