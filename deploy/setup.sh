@@ -10,7 +10,8 @@ set -euo pipefail
 
 build_packages=(
   bazel-bootstrap bazel-rules-java bazel-rules-proto bazel-platforms   # the build
-  g++ git ca-certificates
+  clang git ca-certificates
+  g++                                                                  # GPU kernels: nvcc compiles with g++
   libgrpc++-dev protobuf-compiler protobuf-compiler-grpc libprotobuf-dev libabsl-dev libssl-dev
   libdnnl-dev libgloo-dev libsqlite3-dev libsqlitecpp-dev libyaml-cpp-dev libcli11-dev libspdlog-dev nlohmann-json3-dev zlib1g-dev
   liblzma-dev libjpeg62-turbo-dev libpng-dev libwebp-dev libtiff-dev libgif-dev libzstd-dev libbz2-dev libcurl4-openssl-dev libpugixml-dev
@@ -21,7 +22,7 @@ build_packages=(
   dpkg-dev help2man                                                    # deploy/package
 )
 test_packages=(
-  clang clang-format                                                   # thread-safety analysis, style
+  clang-format                                                         # style
   iproute2 openssl procps python3 sqlite3                              # whole-system tests
   python3-h2                                                           # hostile clients (tests/fault)
   chromium                                                             # the dashboard (tests/integration/dashboard.sh)

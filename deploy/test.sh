@@ -3,7 +3,7 @@
 # nothing failed. Works on a bare Debian 12: deploy/setup.sh installs missing packages.
 #
 #   deploy/test.sh             the default: long suites run a sample
-#   deploy/test.sh --whole     long suites run whole (an hour and more)
+#   deploy/test.sh --whole     long suites run whole, and g++ compiles each source alone (hours)
 #   deploy/test.sh --sanitize  also runs every Bazel test under the address, undefined-behaviour and thread sanitizers
 #                              (hours)
 set -uo pipefail
@@ -178,8 +178,14 @@ done
 check_together 3 "${together[@]}"
 check_together 1 "${alone[@]}"
 
-heading "Thread-safety analysis (clang)"
-check clang tests/lint/thread_safety.sh
+if ((whole)); then
+  # With an output base of its own, because another compiler would discard the usual build.
+  heading "Each source alone (g++)"
+  check g++ bazel --output_base="$HOME/.cache/tandem/gcc" build --config=gcc --output_groups=compilation_outputs \
+    --noshow_progress --keep_going --experimental_convenience_symlinks=ignore \
+    //client/... //engine/... //proto/... //server/... //tests/...
+  bazel --output_base="$HOME/.cache/tandem/gcc" shutdown
+fi
 
 if ((sanitize)); then
   # The first two sanitizers can share a build, and each build takes long.

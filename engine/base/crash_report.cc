@@ -13,17 +13,7 @@
 
 #include "absl/debugging/failure_signal_handler.h"
 #include "absl/debugging/symbolize.h"
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define TANDEM_HAS_SANITIZER 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
-#define TANDEM_HAS_SANITIZER 1
-#endif
-#endif
-#ifndef TANDEM_HAS_SANITIZER
-#define TANDEM_HAS_SANITIZER 0
-#endif
+#include "engine/base/sanitizer_build.h"
 
 namespace tandem {
 namespace {
@@ -141,7 +131,7 @@ void NoteException() {
 }  // namespace
 
 void InstallCrashReports(const char* program) {
-  if (TANDEM_HAS_SANITIZER) return;
+  if (kSanitizerBuild) return;
   absl::InitializeSymbolizer(program);
   // The first call loads the unwinder, which allocates memory.
   void* frame = nullptr;

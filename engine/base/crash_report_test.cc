@@ -17,7 +17,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if !defined(TANDEM_ASAN) && !defined(TANDEM_TSAN)
 
 class CrashReportTest : public testing::Test {
  protected:

@@ -4,15 +4,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 
-#if defined(__SANITIZE_THREAD__)
-#define TANDEM_THREAD_SANITIZER 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define TANDEM_THREAD_SANITIZER 1
-#endif
-#endif
-
-#ifdef TANDEM_THREAD_SANITIZER
+#ifdef TANDEM_TSAN
 #include <sanitizer/tsan_interface.h>
 #define TANDEM_TSAN_ACQUIRED(address) __tsan_acquire(address)
 #define TANDEM_TSAN_RELEASING(address) __tsan_release(address)

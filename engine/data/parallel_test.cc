@@ -25,7 +25,7 @@ TEST(ParallelTest, DoesAll) { EXPECT_EQ(RunEight(), 8); }
 
 // A data set may be read under a memory limit that leaves no room for a thread's stack.
 TEST(ParallelDeathTest, DoesAllWhereNoThreadCanBeHad) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(TANDEM_ASAN) || defined(TANDEM_TSAN)
   GTEST_SKIP() << "sanitizers need memory for themselves";
 #endif
   EXPECT_EXIT(

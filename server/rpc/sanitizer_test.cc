@@ -81,7 +81,7 @@ TEST(SanitizerTest, HandlersThatLockDoNotRace) {
   EXPECT_EQ(calls, kClients * kCallsEach);
 }
 
-#ifdef __SANITIZE_THREAD__
+#ifdef TANDEM_TSAN
 TEST(SanitizerDeathTest, HandlersThatDoNotLockRace) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(

@@ -24,10 +24,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "engine/base/sanitizer_build.h"
 #include "engine/base/status_macros.h"
 #include "engine/base/unique_fd.h"
 #include "server/workers/sandbox_support.h"
-#include "server/workers/sanitizer_build.h"
 
 namespace tandem {
 namespace {

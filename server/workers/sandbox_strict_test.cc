@@ -11,9 +11,9 @@
 #include <cstdlib>
 #include <thread>
 
+#include "engine/base/sanitizer_build.h"
 #include "gtest/gtest.h"
 #include "server/workers/sandbox_fixture.h"
-#include "server/workers/sanitizer_build.h"
 
 namespace tandem {
 namespace {

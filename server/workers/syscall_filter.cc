@@ -15,9 +15,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "engine/base/sanitizer_build.h"
 #include "engine/base/status_macros.h"
 #include "server/workers/sandbox_support.h"
-#include "server/workers/sanitizer_build.h"
 
 namespace tandem {
 namespace {

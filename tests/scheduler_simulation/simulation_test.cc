@@ -17,7 +17,7 @@ constexpr int kJobs = 10'000;
 constexpr int kUsers = 8;
 constexpr uint64_t kSeed = 1;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(TANDEM_ASAN) || defined(TANDEM_TSAN)
 constexpr bool kIsSanitized = true;
 #else
 constexpr bool kIsSanitized = false;

@@ -74,14 +74,10 @@ def _with_header(kwargs, precompiled, is_test):
     result["copts"] += select({
         "//third_party/precompiled:off": [],
         "//conditions:default": [
-            # A header that does not fit the flags is an error, not a slow build.
-            "-Winvalid-pch",
-            # The source depends on all headers inside: the compiler lists them for Bazel.
-            "-fpch-deps",
-            # The compiler collects garbage only above 512 MiB: a tenth less time for a tenth more memory.
-            "--param=ggc-min-heapsize=524288",
-            "-include",
-            "$(BINDIR)/third_party/precompiled/%s.h" % name,
+            # clang's analysis of locks: an access without its lock is an error.
+            "-Wthread-safety",
+            "-include-pch",
+            "$(BINDIR)/third_party/precompiled/%s.h.pch" % name,
         ],
     })
     result["deps"] = kwargs.get("deps", []) + select({

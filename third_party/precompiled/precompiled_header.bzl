@@ -12,19 +12,22 @@ def _precompiled_header_impl(ctx):
     )
     context = cc_common.merge_cc_infos(cc_infos = [dep[CcInfo] for dep in ctx.attr.deps]).compilation_context
 
-    # The compiler takes <header>.gch in place of <header>, if both are in one folder.
     header = ctx.actions.declare_file(ctx.label.name + ".h")
     ctx.actions.symlink(output = header, target_file = ctx.file.src)
-    precompiled = ctx.actions.declare_file(ctx.label.name + ".h.gch")
-    dependencies = ctx.actions.declare_file(ctx.label.name + ".h.d")
+    precompiled = ctx.actions.declare_file(ctx.label.name + ".h.pch")
     variables = cc_common.create_compile_variables(
         feature_configuration = features,
         cc_toolchain = toolchain,
         source_file = header.path,
         output_file = precompiled.path,
         use_pic = True,
-        # -MD also stores the list of dependencies in the precompiled header, where -fpch-deps finds it.
-        user_compile_flags = ["-MD", "-MF", dependencies.path] + ctx.fragments.cpp.copts + ctx.fragments.cpp.cxxopts + ctx.attr.copts,
+        user_compile_flags = ctx.fragments.cpp.copts + ctx.fragments.cpp.cxxopts + ctx.attr.copts + [
+            # The header's templates are instantiated here, not in each source.
+            "-fpch-instantiate-templates",
+            # A header from Bazel's cache may be older than the sources of this clone. Bazel knows if it is stale.
+            "-Xclang",
+            "-fno-pch-timestamp",
+        ],
         include_directories = context.includes,
         quote_include_directories = context.quote_includes,
         system_include_directories = context.system_includes,
@@ -46,7 +49,7 @@ def _precompiled_header_impl(ctx):
             variables = variables,
         ),
         inputs = depset([header, ctx.file._versions], transitive = [context.headers, toolchain.all_files]),
-        outputs = [precompiled, dependencies],
+        outputs = [precompiled],
         mnemonic = "CppPrecompile",
         progress_message = "Precompiling %s" % ctx.label,
     )

@@ -5,8 +5,12 @@ _FLAGS = [
     "//command_line_option:linkopt",
 ]
 
+# "-fsanitize=address" and "-DTANDEM_ASAN".
+def _is_sanitizers(flag):
+    return "sanitize" in flag or flag.startswith("-DTANDEM_")
+
 def _leave_sanitizers_out(settings, _attr):
-    return {option: [flag for flag in settings[option] if "sanitize" not in flag] for option in _FLAGS}
+    return {option: [flag for flag in settings[option] if not _is_sanitizers(flag)] for option in _FLAGS}
 
 _without_sanitizers = transition(
     implementation = _leave_sanitizers_out,

@@ -94,7 +94,7 @@ __attribute__((target("amx-tile,amx-bf16"))) double MultiplyTiles(int64_t repeat
 }
 
 // c = a + b. Returns the bytes read and written.
-__attribute__((optimize("O3"))) double Add(int64_t count, const float* a, const float* b, float* c) {
+double Add(int64_t count, const float* a, const float* b, float* c) {
   for (int64_t i = 0; i < count; ++i) c[i] = a[i] + b[i];
   asm volatile("" : : "r"(c) : "memory");
   return static_cast<double>(count) * 3 * sizeof(float);

@@ -9,7 +9,7 @@
 
 // Tests cuDNN's answers about graphs for a described GPU. They need the library, but no GPU.
 
-#ifdef __SANITIZE_ADDRESS__
+#ifdef TANDEM_ASAN
 // cuDNN 9.19 leaks the descriptors that its heuristics create for a graph, with their contents. Its engines
 // request handles of cuBLASLt. Without a GPU, cublasLtCreate fails and leaks its memory, also in a program
 // that calls nothing else.
