@@ -1,6 +1,7 @@
 #include <atomic>
 #include <fstream>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -233,11 +234,13 @@ TEST_F(DatasetCommandsTest, UploadsAndGoesOnAfterABreak) {
 
 // The upload catches Ctrl-C. Ctrl-C must also work during the daemon's reading, which follows.
 TEST_F(DatasetCommandsTest, CtrlCEndsTheWaitForTheDaemon) {
-  std::atomic<bool> reads = false, left = false;
-  daemon_.create_dataset = [&](const v1::CreateDatasetRequest& request, v1::Dataset*) {
+  std::atomic<bool> reads = false;
+  // The daemon's handler outlives this test's body.
+  const auto left = std::make_shared<std::atomic<bool>>(false);
+  daemon_.create_dataset = [&reads, left](const v1::CreateDatasetRequest& request, v1::Dataset*) {
     if (request.validate_only()) return grpc::Status::OK;
     reads = true;
-    for (int i = 0; i < 600 && !left; ++i) absl::SleepFor(absl::Milliseconds(100));
+    for (int i = 0; i < 600 && !*left; ++i) absl::SleepFor(absl::Milliseconds(100));
     return grpc::Status::OK;
   };
   terminal_.interactive = true;
@@ -245,7 +248,7 @@ TEST_F(DatasetCommandsTest, CtrlCEndsTheWaitForTheDaemon) {
   const absl::Time begin = absl::Now();
   const int code = Run({"datasets", "add", "houses", "--csv", Write("train.csv", "a,b\n1,2\n"), "--upload"});
   EXPECT_LT(absl::Now() - begin, absl::Seconds(30)) << "it waited for the daemon";
-  left = true;
+  *left = true;
   EXPECT_EQ(code, 130);
   EXPECT_THAT(terminal_.out(), HasSubstr("the daemon reads the data, which may take a while"));
   EXPECT_THAT(terminal_.err(),
