@@ -76,6 +76,11 @@ def _with_header(kwargs, precompiled, is_test):
         "//conditions:default": [
             # clang's analysis of locks: an access without its lock is an error.
             "-Wthread-safety",
+            # The paths inside the precompiled header begin here.
+            "-Xclang",
+            "-isysroot",
+            "-Xclang",
+            ".",
             "-include-pch",
             "$(BINDIR)/third_party/precompiled/%s.h.pch" % name,
         ],

@@ -2,6 +2,9 @@
 
 load("@bazel_tools//tools/cpp:toolchain_utils.bzl", "find_cpp_toolchain")
 
+# The folder of the build, by a name that each clone has. The compiler takes this name from PWD.
+_FOLDER = "/proc/self/cwd"
+
 def _precompiled_header_impl(ctx):
     toolchain = find_cpp_toolchain(ctx)
     features = cc_common.configure_features(
@@ -27,6 +30,14 @@ def _precompiled_header_impl(ctx):
             # A header from Bazel's cache may be older than the sources of this clone. Bazel knows if it is stale.
             "-Xclang",
             "-fno-pch-timestamp",
+            # Paths below the folder of the build are stored without this folder, so that all clones share the cache. cc.bzl
+            # completes the paths.
+            "-Xclang",
+            "-relocatable-pch",
+            "-Xclang",
+            "-isysroot",
+            "-Xclang",
+            _FOLDER,
         ],
         include_directories = context.includes,
         quote_include_directories = context.quote_includes,
@@ -43,11 +54,11 @@ def _precompiled_header_impl(ctx):
             action_name = "c++-compile",
             variables = variables,
         ),
-        env = cc_common.get_environment_variables(
+        env = dict(cc_common.get_environment_variables(
             feature_configuration = features,
             action_name = "c++-compile",
             variables = variables,
-        ),
+        ), PWD = _FOLDER),
         inputs = depset([header, ctx.file._versions], transitive = [context.headers, toolchain.all_files]),
         outputs = [precompiled],
         mnemonic = "CppPrecompile",
