@@ -23,6 +23,7 @@ build_packages=(
 )
 test_packages=(
   clang-format                                                         # style
+  libclang-rt-14-dev llvm-14                                           # sanitizers: runtimes, names in reports
   iproute2 openssl procps python3 sqlite3                              # whole-system tests
   python3-h2                                                           # hostile clients (tests/fault)
   chromium                                                             # the dashboard (tests/integration/dashboard.sh)

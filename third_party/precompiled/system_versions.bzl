@@ -1,7 +1,7 @@
 """Finds the versions of the compiler and of all packages with headers, which precompiled headers depend on."""
 
 def _system_versions_impl(ctx):
-    compiler = ctx.os.environ.get("CC", "gcc")
+    compiler = ctx.os.environ.get("CC", "clang")
     versions = ctx.execute([compiler, "--version"]).stdout
     if ctx.which("dpkg-query"):
         versions += ctx.execute(["dpkg-query", "-W", "*-dev"]).stdout
