@@ -32,11 +32,17 @@ done
 # Short, for the daemon puts a Unix socket into its state folder.
 scratch=$(mktemp -d /tmp/tandem-test-XXXXXX)
 cleanup() {
-  local process
-  for process in /proc/[0-9]*; do
-    if [[ ${process#/proc/} != "$$" ]] && grep -qaF -- "$scratch" "$process/cmdline" "$process/environ" 2>/dev/null; then
-      kill -9 "${process#/proc/}" 2>/dev/null || true
-    fi
+  local process pass=0 found=1
+  # More than once: before its own end, the daemon may start another worker.
+  while ((found && pass++ < 100)); do
+    found=0
+    for process in /proc/[0-9]*; do
+      if [[ ${process#/proc/} != "$$" ]] && grep -qaF -- "$scratch" "$process/cmdline" "$process/environ" 2>/dev/null; then
+        kill -9 "${process#/proc/}" 2>/dev/null || true
+        found=1
+      fi
+    done
+    ((found == 0)) || sleep 0.05
   done
   if declare -F extra_cleanup >/dev/null; then extra_cleanup; fi
   rm -rf -- "$scratch"
