@@ -7,8 +7,8 @@
 #include <spdlog/spdlog.h>
 
 #if FMT_VERSION / 10000 == 9
-// log.cc has this instance. Without the declaration, each source that logs compiles its own copy. libfmt has
-// a copy, too, but g++ compiled that copy, and clang gives the function another symbol.
+// log.cc compiles this function. Without the declaration, each source that logs compiles its own copy. The
+// copy in libfmt has g++'s symbol; clang expects another symbol.
 extern template void fmt::detail::vformat_to<char>(
     fmt::detail::buffer<char>& buffer, fmt::basic_string_view<char> format,
     fmt::basic_format_args<fmt::buffer_context<char>> arguments, fmt::detail::locale_ref locale);
