@@ -102,8 +102,9 @@ class RpcServer {
     CallLimits* limits = nullptr;
   };
 
-  // Checks if Start could listen at the address now. Call it before any step that a failed Start would leave
-  // half done. The error names `option` as the way to choose another address. FAILED_PRECONDITION as Start.
+  // Checks if Start could listen at the address now. FAILED_PRECONDITION as Start; the message names `option`
+  // as the way to choose another address. Call it first, so that an address in use stops the daemon before it
+  // has changed anything.
   static absl::Status CheckAddress(const ListenAddress& address, absl::string_view option);
 
   // Listens and serves. The pointers in `parts` must outlive the server. FAILED_PRECONDITION names the
@@ -120,7 +121,8 @@ class RpcServer {
   // Returns the address, with the real port.
   const ListenAddress& address() const { return address_; }
 
-  // Sets the state of health checks. SERVING after Start. After the stop, always NOT_SERVING.
+  // Sets the state of health checks: SERVING after Start. After AwaitStreams or Stop it is NOT_SERVING for
+  // good.
   void SetServing(bool serving);
 
   // Sets health checks to NOT_SERVING, and blocks until no stream is open, at most for `timeout`.

@@ -13,7 +13,7 @@ namespace tandem {
 
 enum class CheckDepth {
   kQuick,  // Every page, but not the agreement of indices with tables.
-  kWhole,  // Also the agreement of indices; takes about twice the time.
+  kWhole,  // Also indices and references between rows; takes about twice the time.
 };
 
 // Reads a whole database file that nobody has open, and returns its schema's version. DATA_LOSS with the
@@ -22,8 +22,8 @@ enum class CheckDepth {
 absl::StatusOr<int64_t> CheckDatabase(const std::string& path, CheckDepth depth,
                                       Interruption* interruption = nullptr);
 
-// The same for a database in use, over one of its connections. `interruption` stops the check. After
-// DATA_LOSS, IsDamage is true.
+// Checks a database in use as kWhole, over one of its connections. `interruption` stops the check. IsDamage
+// is true for the returned DATA_LOSS.
 absl::Status CheckDatabaseInUse(Connection* connection, const Interruption& interruption);
 
 }  // namespace tandem

@@ -19,23 +19,24 @@ class StateFolder {
   // announced its stop, waits up to 20 s. If the holder is dead, waits up to 5 s, because a child may hold
   // the lock for a moment longer.
   //
-  // FAILED_PRECONDITION names the folder: other users may write to it, and so could replace the database; or
-  // another daemon holds it, with its process id. PERMISSION_DENIED, NOT_FOUND and others: the system
-  // refused; the message names the path.
+  // FAILED_PRECONDITION, with the folder: other users may write to the folder, so they could replace the
+  // database. Or another daemon holds the folder; the message has its process id. INVALID_ARGUMENT if `path`
+  // is empty. PERMISSION_DENIED, NOT_FOUND and others: the system refused; the message names the path.
   static absl::StatusOr<std::unique_ptr<StateFolder>> Lock(absl::string_view path);
 
   ~StateFolder();
   StateFolder(const StateFolder&) = delete;
   StateFolder& operator=(const StateFolder&) = delete;
 
-  // Moves the folders that a cluster's nodes need into `shared`, an existing folder that the nodes see at the
-  // same path: jobs, uploads, the cache, public data and kept weights. Here, links take their place. Returns
-  // `shared` without symbolic links. Errors as CheckShare. Idempotent.
+  // Makes the folders that a cluster's nodes need links into `shared`: jobs, uploads, the cache, public data
+  // and kept weights. `shared` must be a folder that the nodes see at the same path. Creates missing folders
+  // in `shared`, and copies nothing. Returns `shared` without symbolic links. Errors as CheckShare.
+  // Idempotent.
   absl::StatusOr<std::string> ShareThrough(const std::string& shared) const;
-  // Checks if ShareThrough could move the folders of the state folder `state` into `shared`. Changes nothing.
-  // `state` need not exist. FAILED_PRECONDITION if a folder in `state` has content or links to another place,
-  // if another state folder uses `shared`, or if `shared` is not a folder. NOT_FOUND, PERMISSION_DENIED and
-  // others: the system refused. The message names the mend.
+  // Checks if ShareThrough would succeed for the state folder `state`, which need not exist. Changes nothing.
+  // FAILED_PRECONDITION if a folder in `state` has content or links to another place, if another state folder
+  // uses `shared`, or if `shared` is not a folder. NOT_FOUND, PERMISSION_DENIED and others: the system
+  // refused. The message says how to mend it.
   static absl::Status CheckShare(const std::string& state, const std::string& shared);
 
   // Tells later callers of Lock to wait for this holder's end.

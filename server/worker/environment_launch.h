@@ -29,12 +29,13 @@ using FindVariable = std::function<std::optional<std::string>(const char* name)>
 // Returns the launch of a worker without a daemon: its job, and its place in the group. Reads the variables
 // that torchrun and Slurm set:
 // - RANK and WORLD_SIZE, or SLURM_PROCID and SLURM_NTASKS.
-// - MASTER_ADDR and MASTER_PORT, where the first of several workers listens.
+// - MASTER_ADDR and MASTER_PORT: the address where the first of several workers listens. Under torchrun,
+//   which itself listens there (TORCHELASTIC_USE_AGENT_STORE), the workers use the next port.
 // - LOCAL_RANK and LOCAL_WORLD_SIZE, or SLURM_LOCALID and SLURM_NTASKS_PER_NODE, for threads and GPUs.
 // - CUDA_VISIBLE_DEVICES, which may show a worker only its own GPUs.
 //
 // A worker is one process. If the job gives no number of replicas, each worker has one replica.
-// INVALID_ARGUMENT if an option, the job or a variable is wrong.
+// INVALID_ARGUMENT if an option, the job or a variable is wrong. NOT_FOUND if the job's file does not exist.
 absl::StatusOr<internal::v1::WorkerLaunch> LaunchFromEnvironment(const EnvironmentLaunchOptions& options,
                                                                  const FindVariable& variable);
 

@@ -51,7 +51,8 @@ class EventReporter {
     std::function<void()> on_pause;
     // Called in the same way when the daemon says that this worker is not the job's worker.
     std::function<void(absl::string_view message)> on_dismissed;
-    // If the daemon lacks this many bytes, progress events are dropped.
+    // Progress events are dropped while the spool has this many bytes of unacknowledged events. Default 1
+    // GiB.
     int64_t max_spool_bytes = int64_t{1} << 30;
     // On a full disk, up to this many other events wait in memory while training continues. The FINISHED
     // event and its caller wait for at most `room_patience`.
@@ -59,9 +60,9 @@ class EventReporter {
     absl::Duration room_patience = absl::Minutes(5);
     // Must outlive the reporter.
     RandomAccessEnv* env = RandomAccessEnv::Real();
-    // The time without an answer of the daemon until the log says so. Default 10 s.
+    // The log reports a daemon that has not answered for this time. Default 10 s.
     absl::Duration first_complaint = absl::Seconds(10);
-    // The time between two such lines of the log. Default 5 minutes.
+    // While the daemon does not answer, the log repeats the report after this time. Default 5 minutes.
     absl::Duration complaint_interval = absl::Minutes(5);
     // Acknowledged events are dropped from the spool once they take this many bytes.
     int64_t trim_bytes = int64_t{1} << 20;
@@ -76,9 +77,9 @@ class EventReporter {
   ~EventReporter();
 
   // Adds an event to the spool, with the next sequence number and, if missing, the time. After an error the
-  // event is lost and has no number, and the worker cannot continue. A progress event that cannot be written
-  // is dropped without an error; a later notice gives the number of dropped events. On a full disk, other
-  // events wait for room without an error (see Options). A FINISHED event is on the disk on return.
+  // worker cannot continue, and the event may be lost. A progress event that cannot be written is dropped
+  // without an error; a later notice gives the number of dropped events. On a full disk, other events wait
+  // for room without an error (see Options). A FINISHED event is on the disk on return.
   absl::Status Report(internal::v1::WorkerEvent event);
 
   // Blocks until the daemon has all events. Returns false if the daemon acknowledged nothing for `patience`

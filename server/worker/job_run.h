@@ -22,8 +22,8 @@ class JobRun : private TrainerObserver {
  public:
   // Trainer::Create, or a test's function.
   using TrainerFactory = std::function<absl::StatusOr<std::unique_ptr<Trainer>>(Trainer::Options)>;
-  // Accepts an event, like EventReporter::Report. After an error nothing more is reported, and training
-  // stops.
+  // Accepts an event, like EventReporter::Report. After an error, training stops, and Run sends no FINISHED
+  // event.
   using Report = std::function<absl::Status(internal::v1::WorkerEvent)>;
 
   JobRun(internal::v1::WorkerLaunch launch, DeviceFactory device_factory, TrainerFactory trainer_factory,

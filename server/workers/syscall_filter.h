@@ -15,12 +15,15 @@ enum class WorkerNetwork {
   kAll,
 };
 
-// Makes system calls that a trainer never needs fail with EPERM, for good and in all threads: starting
-// programs and processes, inspecting and signalling other processes, mounts, namespaces, kernel modules,
-// keys, BPF, io_uring, clocks, other identities, and sockets beyond `network`. Everything else is allowed,
-// because a future library must not fail in the middle of a training. In a sanitizer build, starting and
-// inspecting processes is allowed, because its reports need both. UNIMPLEMENTED: the kernel has no filters.
-// Sets no_new_privs.
+// Makes system calls that a trainer never needs fail with EPERM, for good and in all threads:
+// - Starting programs and processes; inspecting and signalling other processes, and setting their limits.
+// - Mounts, namespaces, kernel modules, keys, BPF, io_uring, clocks, other identities.
+// - Modes, owners and attributes of files by their path; device files; input into terminals.
+// - Making this process undumpable, and sockets beyond `network`.
+//
+// Everything else is allowed, because a future library must not fail in the middle of a training. A sanitizer
+// build also allows starting, tracing and signalling processes, because its reports need them. Sets
+// no_new_privs. UNIMPLEMENTED if the kernel has no filters.
 absl::Status EnterSyscallFilter(WorkerNetwork network);
 
 }  // namespace tandem
