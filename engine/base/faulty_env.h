@@ -15,9 +15,9 @@
 namespace tandem {
 
 // For tests: a file system in memory. It fails at a chosen operation. A simulated power cut loses contents
-// without Sync and names without SyncDirectory. A failed Sync persists nothing. If it was the only failure
-// (FailOnceAfter), its data also counts as synced, like in a disk cache: only a later write of the same bytes
-// persists them. Thread-safe. Must outlive its files.
+// without Sync and names without SyncDirectory. A failed Sync persists nothing. After a single failed Sync
+// (FailOnceAfter), later Syncs do not persist its data either, as on Linux: the caller must write the same
+// bytes again. Thread-safe. Must outlive its files.
 class FaultyEnv : public RandomAccessEnv {
  public:
   // The fate of unsynced data at a power cut.
@@ -40,8 +40,8 @@ class FaultyEnv : public RandomAccessEnv {
   absl::StatusOr<std::vector<std::string>> ListFolder(const std::string& path) override;
   absl::Status SyncDirectory(const std::string& path) override;
 
-  // Lets `count` more changes succeed. Later changes fail with `error`. Changes are creations, appends,
-  // writes, truncations, syncs, closings, renames and removals.
+  // Lets `count` more changes succeed. Later changes fail with `error`. Changes are creations, openings to
+  // append, writes, truncations, syncs, closings, renames and removals.
   void FailAfter(int count, absl::Status error = absl::UnavailableError("the disk is gone"));
   // Lets `count` more changes succeed. The next change fails with `error`. Later changes succeed again.
   void FailOnceAfter(int count, absl::Status error);

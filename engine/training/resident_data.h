@@ -18,8 +18,8 @@ namespace tandem {
 // step the host sends the indices of the samples and their random numbers. The batches equal a loader's
 // batches to the bit.
 
-// Inputs of such graphs instead of samples and targets: int32 [samples] and, if training samples are
-// augmented, float64 [samples, random numbers of a sample].
+// The inputs that replace samples and targets in these graphs: the indices, int32 [samples], and, if training
+// samples are augmented, the random numbers, float64 [samples, numbers for each sample].
 inline constexpr char kIndicesInput[] = "indices";
 inline constexpr char kDrawnInput[] = "drawn";
 
@@ -29,7 +29,8 @@ inline constexpr char kDataPrefix[] = "data/";
 // A part of a data set.
 enum class DataSplit : uint8_t { kTraining, kValidation };
 
-// Returns why the samples of a job cannot be on a GPU ("its samples are tokens"), or "".
+// Returns why the samples of a job cannot be on a GPU, such as "the samples are tokens, which stay on the
+// host". Returns "" if they can.
 std::string WhyNotResident(const v1::JobSpec& spec, const DatasetInfo& data);
 
 // Returns whether a job's training samples should be on its devices if they fit. This is true on GPUs, unless
@@ -59,8 +60,8 @@ bool HasData(const Variables& variables, DataSplit split);
 absl::Status UploadData(const Dataset& dataset, const DatasetInfo& data, DataSplit split,
                         Variables* variables);
 
-// Returns the data set for a loader in place of a split's samples and targets: the inputs of such graphs.
-// Without augmentation its targets have no bytes.
+// Returns a data set from which a loader reads the graph's inputs in place of samples and targets. A sample
+// is its index, and a target is the sample's random numbers. Without augmentation a target has no bytes.
 std::unique_ptr<const Dataset> MakePicks(const v1::JobSpec& spec, const DatasetInfo& data, DataSplit split);
 
 }  // namespace tandem

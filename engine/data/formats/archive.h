@@ -9,8 +9,8 @@
 
 namespace tandem {
 
-// As ForEachTarMember, for a zip archive or a tar archive, plain or compressed. Members of a zip archive have
-// no content_at.
+// As ForEachTarMember, for a zip archive or a tar archive, plain or compressed. In a zip archive, members
+// have no content_at, and a link counts as a file: its content is its target.
 absl::Status ForEachArchiveMember(const std::string& path,
                                   const std::function<absl::Status(const TarMember&, const TarRead&)>& visit);
 

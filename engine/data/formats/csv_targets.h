@@ -20,8 +20,8 @@ namespace tandem {
 // Gathers the training table's targets until their kind is known.
 class TrainingTargets {
  public:
-  // `classes` is the source's number, or 0. `kind` is the source's; classes are a single column. `known` has
-  // the model's names and must outlive this object.
+  // `classes` is the number that the source gives, or 0. `kind` is the kind that the source gives; targets
+  // that are classes have a single column. `known` has the model's names and must outlive this object.
   TrainingTargets(int64_t classes, v1::TargetKind kind, const std::vector<std::string>& known)
       : classes_(classes),
         keeps_names_(kind != v1::TARGET_KIND_VALUES),
@@ -54,8 +54,9 @@ class TrainingTargets {
   bool one_label() const {
     return number_status_.ok() ? smallest_ == largest_ : keeps_names_ && names_.size() == 1;
   }
-  // Returns the names in their order: numbers by their size, texts by the alphabet. Numbers are names among
-  // texts, or if the model knows them.
+  // Returns the names of the classes. If all targets are numbers of classes, the names are in the order of
+  // the numbers, otherwise in alphabetical order. A number is a name only if the source gives the kind class,
+  // or if the model knows the name. INVALID_ARGUMENT if there are too many names.
   absl::StatusOr<std::vector<std::string>> Names(const CsvTable& table) const;
 
  private:

@@ -18,17 +18,18 @@ class PictureTree {
   struct File {
     std::string path;  // Relative to the tree: "rose/1.png".
     int64_t bytes = 0;
-    int64_t place = 0;  // For the tree itself: number of a zip member, offset in a tar archive, or number of
-                        // a picture in memory.
+    // For the tree alone: the number of a zip member, the offset in a tar archive, or the number of a picture
+    // in memory.
+    int64_t place = 0;
   };
 
-  // Lists a folder or an archive. The pictures of a compressed tar archive are read into memory. If an
-  // archive has all its pictures in one folder, and there in further folders, the inner folder is the tree.
+  // Lists a folder or an archive. Reads the pictures of a compressed tar archive into memory. If all pictures
+  // of an archive are in one top folder, and there in subfolders, the top folder becomes the tree.
   //
   // INVALID_ARGUMENT, with the path:
   // - The path is neither a folder nor an archive, or the archive is damaged.
-  // - The size of a file in the folder cannot be read.
-  // - There are more than 4,194,304 files.
+  // - An archive has a link, or a file's size in a folder cannot be read.
+  // - There are more than 4,194,304 files; in an archive, folders count too.
   // - The pictures of a compressed tar archive do not fit in memory.
   static absl::StatusOr<std::shared_ptr<const PictureTree>> Open(const std::string& path);
   virtual ~PictureTree() = default;
@@ -52,7 +53,7 @@ class PictureTree {
   absl::Status AddMember(absl::string_view name, int64_t bytes, int64_t place);
   // Sorts the files. Of files with the same path, keeps the last. Adds the folders of all files.
   void Finish();
-  // Finish, then makes the inner folder the tree, see Open.
+  // Calls Finish. Then makes an archive's only top folder the tree, as Open says.
   void FinishArchive();
 
   std::string root_;

@@ -8,8 +8,8 @@
 
 namespace tandem::cuda {
 
-// y = x in another layout, another type, or both. Types: equal types of any kind, float32 and a narrow type
-// (bfloat16, float16), or uint8 and any of these.
+// y = x in another layout, another type, or both. Supported types: equal types of any kind; float32 to and
+// from bfloat16 or float16; uint8 to float32, bfloat16 or float16.
 void ConvertLayout(const ChannelSizes& sizes, const void* x, DType x_type, bool x_channels_last, void* y,
                    DType y_type, bool y_channels_last, Stream stream);
 
@@ -19,7 +19,8 @@ struct NarrowedTensor {
   void* target = nullptr;
   int64_t elements = 0;
 };
-// The arrays are on the device.
+// The tensors of a launch, cut into pieces of `piece_size` elements: a block converts a piece. The arrays are
+// on the device.
 struct NarrowTable {
   const NarrowedTensor* tensors = nullptr;
   const ChangePiece* pieces = nullptr;
