@@ -46,8 +46,8 @@ std::vector<uint32_t> ShardedOrder(const std::vector<int64_t>& ends, int64_t buf
       order.push_back(static_cast<uint32_t>(i));
     }
   }
-  // The buffer needs no memory of its own. Before step i it holds the samples at [i, i + size of the buffer),
-  // so that swapping the drawn sample to i keeps the others.
+  // The buffer is a part of `order`: before step i, the samples at [i, i + size of the buffer). So a step
+  // swaps the drawn sample to i.
   RandomStream draws(seed, RandomPurpose::kShuffle, epoch, kBufferDraws);
   for (size_t i = 0; i + 1 < order.size(); ++i) {
     const auto held = std::min<int64_t>(buffer, static_cast<int64_t>(order.size() - i));

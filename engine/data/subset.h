@@ -49,9 +49,9 @@ struct SplitIndices {
   std::vector<uint32_t> validation;
 };
 SplitIndices SplitAtRandom(int64_t samples, int64_t validation_samples, uint64_t seed);
-// As SplitAtRandom, with the same share of each class, as near as whole samples allow. If classes are equally
-// near, the smaller class keeps its sample in training. `labels` has each sample's class. Other numbers for
-// the same classes make the same split.
+// As SplitAtRandom, but each class has the same share of validation samples, as nearly as whole samples
+// allow. If two classes have an equal claim to one more validation sample, the larger class gives it.
+// `labels` has each sample's class. The split does not depend on how the classes are numbered.
 SplitIndices SplitStratified(absl::Span<const int32_t> labels, int64_t validation_samples, uint64_t seed);
 
 }  // namespace tandem

@@ -40,15 +40,16 @@ std::vector<ColumnProfile> ProfilesOf(const v1::CsvSource& source, const CsvTabl
 absl::StatusOr<CsvColumns> PlanCsvColumns(const v1::CsvSource& source, const CsvTable& table,
                                           const std::vector<ColumnProfile>& profiles);
 
-// Checks that the choices of `source` repeat the preparation of the model that `table` is matched to. Without
-// a preparation, the model takes plain numbers. INVALID_ARGUMENT with the fields that contradict the model.
-// MISSING_VALUES_REFUSE never does: see PreparationFor.
+// Checks that `source` makes no other choices than the preparation of the model to which `table` is matched.
+// A model without a preparation takes plain numbers. INVALID_ARGUMENT with the fields that contradict the
+// model. MISSING_VALUES_REFUSE is always allowed: see PreparationFor.
 absl::Status CheckModelChoices(const v1::CsvSource& source, const CsvTable& table,
                                const std::optional<v1::TablePreparation>& preparation);
 
-// Returns whether the numbers of `table` have a decimal comma, for a model whose table had the mark `model`.
-// The table decides if `source` gives a mark, or if no cell can have a comma. A mark that was only found
-// would read 1.234 or 1,234 as another number than the model's table.
+// Returns whether the numbers of `table` have a decimal comma. `model` says whether the numbers of the
+// model's table had one. `source` decides if it gives the mark. Otherwise the table has the model's mark,
+// except if none of its cells can have a comma. A mark guessed from this table alone could read 1.234 as
+// another number than the model does.
 bool DecimalCommaOf(const v1::CsvSource& source, const CsvTable& table, bool model);
 
 // Returns the preparation as `table` needs it: refuse_missing for each column whose missing cells `source`

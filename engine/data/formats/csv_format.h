@@ -22,8 +22,8 @@ struct CsvFormat {
   v1::TextEncoding encoding = v1::TEXT_ENCODING_UTF8;
   bool has_quotes = false;  // The text at the beginning has a quote.
 
-  // Returns true if commas split each row into this many cells, and no cell is quoted. Then no cell has a
-  // decimal comma.
+  // Returns true if no cell of the table can have a decimal comma: commas split each row into exactly `cells`
+  // cells, and no cell is quoted.
   bool RulesOutDecimalCommas(size_t cells) const {
     return cells > 1 && syntax.delimiter == ',' && !has_quotes;
   }

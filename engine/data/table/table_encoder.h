@@ -27,7 +27,7 @@ class TableEncoder {
   const v1::TablePreparation& preparation() const { return preparation_; }
 
   // Appends the inputs of a cell of column `column`. INVALID_ARGUMENT if the cell does not fit. The message
-  // begins with the verb, such as "is 'x'; ...", for a place before it.
+  // begins with a verb, such as "is 'x'; ...", so that the caller can put the cell's place before it.
   absl::Status Encode(size_t column, absl::string_view cell, std::vector<float>* inputs) const;
   // Returns whether a cell of column `column` is a category without an input of its own.
   bool IsUnknownCategory(size_t column, absl::string_view cell) const;
@@ -51,7 +51,7 @@ class TableEncoder {
 // Returns the number of inputs that a column becomes.
 int64_t InputsOf(const v1::PreparedColumn& column);
 
-// Returns the columns of categories in the order of their inputs, without a dimension.
+// Returns the columns of categories, in the order of their inputs. Their dimensions are not set.
 std::vector<v1::EmbeddedColumn> CategoryColumnsOf(const v1::TablePreparation& preparation);
 
 // Returns the parts of a date, in the order of PreparedColumn.numbers: year, month, day, weekday, hour.

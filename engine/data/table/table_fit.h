@@ -23,8 +23,8 @@ struct ColumnPlan {
   std::string constant = "";
   bool missing_indicator = false;
   v1::NumberScaling scaling = v1::NUMBER_SCALING_NONE;
-  int64_t category_inputs = 0;
-  int64_t max_categories = 0;  // The most inputs for categories.
+  int64_t category_inputs = 0;  // The number of most frequent categories with an input of their own.
+  int64_t max_categories = 0;   // The limit on category_inputs that the job gave.
   bool has_time = false;
   bool day_first = false;
 };
@@ -37,9 +37,9 @@ class ColumnFit {
  public:
   ColumnFit(ColumnPlan plan, CellRules rules);
 
-  // Takes memory for the numbers of so many rows, 8 bytes each.
+  // Reserves memory for this many rows: 8 bytes for each number.
   void Reserve(int64_t rows);
-  // Adds a cell, which fits the kind.
+  // Adds a training row's cell. Missing cells, and cells that do not fit the kind, are skipped.
   void Add(absl::string_view cell);
   // Returns the preparation. INVALID_ARGUMENT if the plan's constant does not fit.
   absl::StatusOr<v1::PreparedColumn> Finish();
