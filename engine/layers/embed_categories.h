@@ -10,9 +10,9 @@ namespace tandem {
 
 const LayerKind& EmbedCategoriesKind();
 
-// Sets embed->columns to the columns among `columns` with more inputs than embed->above, and sets their
-// dimensions. `columns` are a table's columns of categories, in the order of their inputs. INVALID_ARGUMENT
-// without a field if no column has so many inputs.
+// Chooses the columns to embed: appends each of `columns` with more than embed->above inputs to
+// embed->columns, and sets its dimension. `columns` are a table's columns of categories, in the order of
+// their inputs. INVALID_ARGUMENT, without a field, if no column has enough inputs.
 absl::Status TakeColumns(absl::Span<const v1::EmbeddedColumn> columns, v1::EmbedCategories* embed);
 
 }  // namespace tandem

@@ -8,8 +8,8 @@
 
 namespace tandem {
 
-// Checks that layers for tokens read the model's input, that no other layer reads it then, and that they are
-// in no block. `layers` are those of the model.
+// Checks the layers that read tokens. Such a layer must read the model's input and must not be in a block. If
+// one exists, no other kind of layer may read the model's input. `layers` are the model's.
 void CheckTokens(const Layers& layers, FieldViolations& violations);
 
 }  // namespace tandem

@@ -38,8 +38,8 @@ bool TakesScaledTargets(const v1::Loss& loss);
 // [10], but ..."), or "". The loss and the targets fit each other.
 std::string OutputFault(const v1::Loss& loss, const Target& target, const Shape& output);
 
-// Returns the loss for targets and outputs that are divided by `deviation`: delta and beta are divided too,
-// so that the loss keeps its meaning. 0 means that nothing is divided.
+// Returns the loss for a network whose targets and outputs are divided by `deviation`. Divides delta and beta
+// too, so that the loss keeps its meaning. Divides nothing if `deviation` is 0.
 v1::Loss InScaleOf(double deviation, v1::Loss loss);
 
 // The meaning of LossValues::loss.
@@ -62,8 +62,9 @@ struct LossValues {
 absl::StatusOr<LossValues> AddLoss(const v1::Loss& loss, ValueId output, ValueId target, Graph& graph,
                                    LossReduction reduction = LossReduction::kMean);
 
-// Gives the settings that name classes to the labels of these classes. `labels` is DatasetInfo::class_labels.
-// INVALID_ARGUMENT as CheckLoss if a setting cannot follow.
+// Converts settings such as class_weights and ignore_index, which name the data's classes by number, to the
+// labels of these classes in the model. `labels` is DatasetInfo::class_labels. INVALID_ARGUMENT as CheckLoss
+// if a setting cannot be converted.
 absl::Status RelabelClasses(const std::vector<int32_t>& labels, v1::Loss* loss);
 
 // Replaces balance_classes by class_weights: samples / (classes * samples of the class), and 0 for a class

@@ -12,8 +12,8 @@
 
 namespace tandem {
 
-// An earlier part of a training, whose epochs had another number of steps. For the part's steps,
-// (step + epoch_shift) / steps_per_epoch epochs are whole.
+// An earlier part of a training, whose epochs had another number of steps. After step `step` of this part,
+// (step + epoch_shift) / steps_per_epoch epochs were whole.
 struct EarlierEpochs {
   int64_t end = 0;  // The step after the part's last step, counted from 0 over the whole training.
   int64_t steps_per_epoch = 1;

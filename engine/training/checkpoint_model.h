@@ -15,9 +15,9 @@ namespace tandem {
 
 // A checkpoint's model, as the bytes of a model file: the file that the job would have written as
 // model.safetensors if training had paused at the checkpoint's step. Moving averages replace the weights if
-// the job averages them. State that differs between replicas becomes the mean, as in ModelTensors. Reads a
-// few pieces of the checkpoint at a time, and keeps the file open, so that it may be removed meanwhile.
-// Thread-safe.
+// the job averages them. State that differs between replicas becomes the mean, as in ModelTensors. Reads only
+// a few pieces of the checkpoint at a time. Keeps the file open, so the checkpoint may be removed during the
+// reading. Thread-safe.
 class CheckpointModel {
  public:
   // Compares no checksum, as VerifyCheckpoint does. NOT_FOUND if no such file exists. Other errors name the

@@ -41,8 +41,8 @@ class Coordinator {
   // Restores the state at the start, and begins to keep checkpoints. Call it when `setup` is open.
   void Open();
 
-  // The replicas are ready. `bytes` are the bytes of the largest replica. `no_memory` says why samples could
-  // not be placed on a device, or is empty.
+  // Call it when the replicas are ready. `bytes` are the bytes of the largest replica. `no_memory` says why a
+  // device had no room for the samples, or is empty.
   void Start(int64_t bytes, const std::string& no_memory);
   // Sends a notice to the observer, unless it is empty.
   void Notify(const std::string& notice) { setup_.Notify(notice); }

@@ -7,10 +7,11 @@
 
 namespace tandem {
 
-// Returns `dataset` with the choices that an NpySource or a CsvSource leaves to the job. The network chooses:
-// its embedding makes integers tokens, and a network of images makes arrays [samples, height, width] images.
-// The loss chooses the kind of targets and the ignored targets, and whether a table's targets may be scaled.
-// Other sources stay. `dataset` has its source. The model of `spec` may be a template.
+// Returns `dataset` with the choices that an NpySource or a CsvSource leaves open. The network decides about
+// the inputs: if it has an embedding, integers are tokens. If it reads images, arrays [samples, height,
+// width] are images. The loss decides about the kind of targets, about ignored targets, and whether a table's
+// targets may be scaled. Other sources do not change. `dataset` has its source. The model of `spec` may be a
+// template.
 v1::DatasetSpec FitData(const v1::JobSpec& spec, v1::DatasetSpec dataset);
 
 // Checks the choices of `dataset` that the loss of `spec` must accept: a table's target_scaling.

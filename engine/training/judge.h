@@ -16,8 +16,8 @@ namespace tandem {
 // Returns the measures by which `training`, with its defaults, judges results.
 Aims AimsOf(const v1::Training& training);
 
-// Forgets the memory of early stopping and of the plateau if `training` has other aims for them. The
-// plateau's rate stays.
+// Resets early stopping, and the plateau's best result, if `training` judges them by other measures than
+// `state` does. The plateau's rate stays.
 void ForgetOtherAims(const v1::Training& training, TrainingState* state);
 
 // Decides from the measurements of a whole network: the best result, the end of training, and the plateau's
@@ -30,8 +30,8 @@ class Judge {
   // Takes a deciding measurement after `steps` steps, in epoch `epoch`. This is a validation or, without
   // validation, an epoch's training. A missing measure or NaN decides nothing.
   void Measure(const v1::Evaluation& evaluation, bool validation, int64_t epoch, int64_t steps);
-  // Takes the validation of the finished network, if it is not the validation that ended training. It may
-  // become the best result, and decides nothing else.
+  // Takes the validation of the finished network, if it is not the validation that ended training. This
+  // validation may become the best result, and changes nothing else.
   void MeasureFinished(const v1::Evaluation& evaluation, int64_t epoch, int64_t steps) {
     Compare(evaluation, /*validation=*/true, epoch, steps);
   }

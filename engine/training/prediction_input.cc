@@ -98,7 +98,8 @@ absl::StatusOr<Tensor> ReadImage(const std::string& file, const TrainedModel& mo
   return AsSamples(numbers, sample.Batched(1), model);
 }
 
-// Returns the shapes in which an array may have a sample: as in training, then as the network takes it.
+// Returns the accepted shapes of a sample in an array: first its shape in the training data, then the
+// network's.
 std::vector<Shape> ArrayShapes(const TrainedModel& model) {
   const Shape sample = SampleShape(model);
   std::vector<Shape> shapes;

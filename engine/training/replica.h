@@ -80,9 +80,9 @@ class Replica {
   // float32, by name. All replicas must call this together.
   absl::Status InitializeParameters(const std::map<std::string, Tensor>& weights);
 
-  // Takes `count` training steps from step `first` on, counted from 0 over all epochs, then the averaging
-  // after the last of them. No earlier step of the group may have an averaging. All replicas take the same
-  // steps. A replica that takes its own steps skips a batch in which it has no samples.
+  // Takes `count` training steps from step `first` on, then the averaging that follows the last of them.
+  // Steps are counted from 0 over all epochs. Only the last step may have an averaging. All replicas take the
+  // same steps. With parameter averaging, a replica skips a batch in which it has no samples.
   absl::Status TrainSteps(int64_t first, int64_t count);
 
   // Runs the replica's share of the validation set after `steps` steps, and returns the measurement. State
@@ -90,10 +90,10 @@ class Replica {
   // call this together. Calls `cancelled` before every batch. CANCELLED if it returns true.
   absl::StatusOr<Measurement> Validate(int64_t steps, const std::function<bool()>& cancelled);
 
-  // For a job that WantsPopulationStatistics, after training has ended at step `steps`: runs the replica's
+  // For a job that WantsPopulationStatistics, after training has ended at step `steps`. Runs the replica's
   // share of the training samples with the exported parameters, and returns PopulationStatistics::TakeSums.
-  // All replicas must call this together. Then each must pass the sums of all, in the order of ranks, to
-  // WriteStatistics, which replaces the running statistics. CANCELLED as in Validate.
+  // All replicas must call this together. Then each replica must pass the sums of all replicas, in the order
+  // of ranks, to WriteStatistics. WriteStatistics replaces the running statistics. CANCELLED as in Validate.
   absl::StatusOr<std::vector<double>> SumStatistics(int64_t steps, const std::function<bool()>& cancelled);
   absl::Status WriteStatistics(absl::Span<const std::vector<double>> sums) {
     return population_->Write(sums);

@@ -42,8 +42,9 @@ std::vector<std::string> UsedDevices(const v1::Replicas& replicas);
 // Returns the number of devices with replicas: UsedDevices, or as replicas_per_device gives it.
 int DeviceCountOf(const v1::Replicas& replicas);
 
-// Returns loads in which the first share is the largest that any replica can get. They are LoadsOf, the
-// largest load first, or the extreme result of measuring.
+// Returns the loads that give rank 0 the largest share that any replica can get, to plan memory. Without
+// auto_worker_load these are LoadsOf, the largest load first. With it, all other replicas have the least
+// measured load.
 std::vector<double> LargestLoads(const v1::Replicas& replicas);
 
 // Adds the mistakes in spec.replicas, alone and with the batch sizes. Fields are relative to the JobSpec.

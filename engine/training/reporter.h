@@ -27,8 +27,9 @@ namespace tandem {
 // conclusions. Thread-compatible.
 class Reporter {
  public:
-  // `spec` has its defaults. `devices` are names in the order of ranks. `learning_rate` is told of each
-  // epoch. `averaging` may have the loads of any moment. All pointers must outlive this object.
+  // `spec` has its defaults. `devices` are names in the order of ranks. The reporter calls
+  // LearningRate::EndEpoch of `learning_rate`. `averaging` may have the loads of any moment. All pointers
+  // must outlive this object.
   Reporter(const v1::JobSpec& spec, const TrainingLength& length, std::vector<std::string> devices,
            bool validates, LearningRate* learning_rate, const AveragingPolicy* averaging, const Clock* clock,
            TrainerObserver* observer);
@@ -49,11 +50,11 @@ class Reporter {
   // OUT_OF_RANGE if the mean loss is not finite, or if gradients were not finite for 200 steps in a row.
   absl::Status AddTraining(int64_t steps, const AfterStep& after, const std::vector<Measurement>& replicas);
 
-  // Takes the replicas' validations after AddTraining, if `after` has a validation. A finished training has
-  // another validation. OUT_OF_RANGE as above.
+  // Takes the replicas' validations. Call it after AddTraining if `after` has a validation, and once more if
+  // the finished network is validated again. OUT_OF_RANGE if the loss is not finite.
   absl::Status AddValidation(int64_t steps, const AfterStep& after, const std::vector<Measurement>& replicas);
 
-  // Excludes the time since the last report, or since later work, from training and validation.
+  // Excludes the time since the last report from the times of training and validation.
   void LeaveOut();
 
   // Returns why training ends early after the step, or the reason UNSPECIFIED.

@@ -32,10 +32,10 @@ struct Resumption {
 // that it no longer counts. Returns nothing without checkpoints. FAILED_PRECONDITION if checkpoints exist but
 // none can be used.
 //
-// Another job may have written the checkpoint. If that job had another number of replicas, all replicas begin
-// with the mean of its replicas' states, weighted as that job says, with a notice. The same holds if only
-// that job averaged parameters. If `spec` begins with another learning rate, a plateau's rate changes by the
-// same factor.
+// Another job may have written the checkpoint. All replicas then begin with the mean of the other job's
+// replicas, weighted by the other job's settings, in two cases: the numbers of replicas differ, or only the
+// other job averaged parameters. A notice says so. If `spec` begins with another learning rate, a plateau's
+// rate changes by the same factor.
 absl::StatusOr<absl::optional<Resumption>> OpenCheckpoint(Env* env, const std::string& folder,
                                                           const v1::JobSpec& spec, int replicas,
                                                           bool sets_aside);

@@ -45,9 +45,9 @@ class SignalLine {
   // Claims the steps up to `last`, which this rank takes next. After may have claimed them already.
   void Claim(int64_t last);
 
-  // Ends the claimed steps, of which `last` is the last. If the ranks meet here, returns the signals after
-  // all ranks have called this. Otherwise claims the steps up to `next_last` and returns nothing. `acts` says
-  // that an action always follows the step. The arguments must be equal on all ranks.
+  // Call this after the last claimed step, `last`. If the ranks meet here, blocks until all ranks have
+  // called, and returns the signals. Otherwise claims the steps up to `next_last` and returns nothing. `acts`
+  // says that an action always follows the step. The arguments must be equal on all ranks.
   absl::StatusOr<std::optional<StepSignals>> After(int64_t last, bool acts, int64_t next_last);
 
   // Returns StepSignals::launch_steps of the last meeting.

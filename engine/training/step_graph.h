@@ -45,8 +45,8 @@ struct StepShape {
   int replicas = 1;               // The number of replicas that reduce together.
   int rank = 0;                   // Among these replicas.
   DType dtype = DType::kFloat32;  // Of parameters and activations.
-  // The replica's samples in the whole batch, if this is one of several parts that are computed in turn. 0 if
-  // it is the only part.
+  // If this shape is one of several parts that are computed in turn: the replica's samples in the whole
+  // batch. 0 if it is the only part.
   int64_t share_samples = 0;
   // Another part follows: only add up the gradients.
   bool is_early = false;
@@ -57,9 +57,10 @@ struct StepShape {
 // Returns the parts of a replica's share `whole` of a batch, in order: at most `count`, with nearly equal
 // sizes. Early parts of the same size are equal, so a single graph serves them.
 std::vector<StepShape> PartsOf(const StepShape& whole, int64_t count);
-// Returns the step input of part `part` of `parts`. `first` is the number of samples of the share before the
-// part. Random numbers of a sample depend on its place in the whole batch. The last part's graph knows its
-// place. A graph for several early parts reads its place from this input.
+// Returns the value of the step input for part `part` of `parts`. `first` is the number of samples of the
+// share before the part. A sample's random numbers depend on the sample's place in the whole batch. The last
+// part's graph is built with its place. Early parts share a graph, so the step input also tells this graph
+// the part's place.
 inline int64_t StepOfPart(int64_t step, size_t part, size_t parts, int64_t first) {
   return part + 1 < parts ? DropoutOp::StepInput(step, first) : step;
 }

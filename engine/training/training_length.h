@@ -12,8 +12,8 @@ struct TrainingLength {
   int64_t steps_per_epoch = 1;
   int64_t steps = 1;   // In all.
   int64_t epochs = 1;  // The number of begun epochs.
-  // Added to a step's number before it is converted to an epoch. Not 0 only if training continues from a
-  // checkpoint whose epochs had another number of steps.
+  // Added to a step's number before the number is converted to an epoch. Always 0, unless training continues
+  // from a checkpoint whose epochs had another number of steps.
   int64_t epoch_shift = 0;
 
   // Returns the length for the epochs or steps of `training`.

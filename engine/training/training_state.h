@@ -38,8 +38,8 @@ struct TrainingState {
   TrainingOutcome end;
   // Whether batch normalisation already has the statistics of an epoch's samples.
   bool population_statistics = false;
-  // The measurement that ended training, if the finished network was validated again. The summary has the
-  // second validation.
+  // The validation that ended training. Set if the finished network was validated once more: `summary` then
+  // has the later validation.
   std::optional<v1::Evaluation> ended_by;
 
   // The current epoch: the measurements of each replica, and the time so far.

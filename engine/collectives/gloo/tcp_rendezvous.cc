@@ -306,8 +306,7 @@ class TcpRendezvous::Server {
   Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   int joined_ ABSL_GUARDED_BY(mutex_) = 0;
-  // This host's address as the first joined process reached it, and as the first process on another host
-  // reached it.
+  // This host's address, as used by the first process that joined, and by the first process on another host.
   std::string host_ ABSL_GUARDED_BY(mutex_);
   std::string outer_host_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, std::string> values_ ABSL_GUARDED_BY(mutex_);
