@@ -14,10 +14,10 @@
 
 namespace tandem {
 
-// Gives the reducing steps of an executable their `run`. `steps` are in running order. A reduction begins at
-// its step and overlaps the next steps. A separate step awaits the reduction: before the first step that
-// reads or writes the buffer, or at the end. The awaiting step names the buffer as a use too, so that a
-// memory plan keeps the buffer until then. If `at_once`, a reduction that the next step uses runs as a whole
+// Sets `run` of the steps that reduce, and adds the steps that await them. `steps` are in running order. A
+// reduction begins at its own step and overlaps the next steps. It is awaited before the first step that
+// reads or writes its buffer, or at the end. The awaiting step lists the buffer as a use, so that a memory
+// plan keeps the buffer until then. If `at_once`, a reduction whose result the next step uses runs as a whole
 // in its own step. Returns the number of awaited reductions, for BegunReductions.
 template <typename RunContext>
 size_t SettleReductions(std::vector<StepOf<RunContext>>& steps, bool at_once) {

@@ -6,7 +6,7 @@
 
 namespace tandem::cpu {
 
-// Matrix products, and the ops of attention around them.
+// Add the steps of matmul and of the ops around it in attention, over plain float32 tensors.
 absl::Status LowerMatmul(Lowering& lowering, const Node& node);
 absl::Status LowerAttentionSoftmax(Lowering& lowering, const Node& node);
 absl::Status LowerAttentionSoftmaxGrad(Lowering& lowering, const Node& node);

@@ -6,6 +6,7 @@
 
 namespace tandem::cpu {
 
+// Add the steps of lstm and lstm_grad (engine/graph/ops/lstm.h), over plain float32 tensors.
 absl::Status LowerLstm(Lowering& lowering, const Node& node);
 absl::Status LowerLstmGrad(Lowering& lowering, const Node& node);
 

@@ -16,18 +16,19 @@ namespace tandem::cuda {
 // Adds the steps of all ops of the group.
 absl::Status LowerBackwardGroup(Lowering& lowering, const BackwardGroup& group);
 
-// Helpers for the whole family of batch_norm ops.
+// Helpers for all batch_norm ops.
 
 // Returns input i with channels last, in the compute type.
 absl::StatusOr<Region> ChannelsLastInput(Lowering& lowering, const Node& node, size_t i);
-// Returns the layout of such a value.
+// Returns the layout of ChannelsLastInput for a value.
 Layout ChannelsLastOf(const Lowering& lowering, ValueId id);
+// Returns the value as rows of channels: a row for each position of each sample.
 ChannelRows ChannelRowsOf(const Lowering& lowering, ValueId id);
-// Returns the float32 vectors with a number for each channel: all inputs from input `first` on. Inputs that
-// the op changes have this layout.
+// Returns the places of the inputs from input `first` on: float32 vectors with a number for each channel.
+// INTERNAL if the op changes such a vector in place and the vector has another layout.
 absl::StatusOr<std::vector<Region>> ChannelVectors(Lowering& lowering, const Node& node, size_t first);
 
-// The scratch of sums over rows.
+// The memory for sums over rows, as kernels need it (SumScratch).
 struct SumRegions {
   SumRegions(Lowering& lowering, const ChannelRows& sizes);
   SumScratch At(const RunContext& run) const { return {run.At<float>(partials), run.At<unsigned>(tickets)}; }

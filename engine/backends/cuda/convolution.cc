@@ -81,9 +81,9 @@ void EmitConvolution(Lowering& lowering, std::string name, std::shared_ptr<const
                  }});
 }
 
-// Convolutions are multiplied as patches if their channels do not fill packs of 8. cuDNN pads such images in
-// separate passes, which take longer than the convolution. cuDNN computes convolutions with wider patches
-// than this.
+// The largest width of patches in elements. A convolution whose channels do not fill packs of 8 is computed
+// as a product of patches, because cuDNN pads such images in separate passes, which take longer than the
+// convolution. For wider patches cuDNN is used.
 constexpr int64_t kMostPatchWidth = 512;
 
 // Returns the patches of a convolution that is computed by patches, else nullopt.

@@ -13,13 +13,17 @@
 
 namespace tandem::cuda {
 
-// A communicator for memory of GPUs. The ranks exchange data through a communicator for host memory.
+// A communicator for memory of GPUs. The ranks agree on each call through a communicator for host memory. The
+// elements are added in the first possible way:
 //
-// If all ranks are threads of this process and their GPUs reach each other's memory, the GPUs add themselves:
-// each rank's GPU adds its slice of all elements, in the order of its stream. No host waits for a GPU then.
-// Replicas on the same GPU reach each other. Otherwise NCCL adds. Without NCCL the elements pass through the
-// host's memory. Begun reductions run in a separate stream beside the device's work, except through the
-// host's memory. Used by the device's thread, except Abort.
+// - By the GPUs themselves, if all ranks are threads of this process and the GPUs can read each other's
+//   memory. Ranks on the same GPU can. Each rank's GPU adds a slice of all elements, in the order of its
+//   stream. No host waits for a GPU.
+// - By NCCL.
+// - Through the host's memory.
+//
+// Begun reductions run in a separate stream beside the device's work, except through the host's memory. Used
+// by the device's thread, except Abort.
 class DeviceCommunicator final : public Communicator {
  public:
   // `host` must outlive this object.
@@ -51,8 +55,8 @@ class DeviceCommunicator final : public Communicator {
 
   // Finds out whether the ranks can use each other's memory. All ranks must call it together.
   absl::Status Meet();
-  // Publishes this rank's call, ready when `stream` reaches this point, and reads the others' calls. Returns
-  // whether the devices can do it.
+  // Publishes this rank's call, and reads the other ranks' calls. The call is ready when `stream` reaches
+  // this point. Returns whether the GPUs can do the reduction themselves.
   absl::StatusOr<bool> Show(Call call, int root, BufferView buffer, Stream stream);
   // Puts the published reduction into `stream`.
   absl::Status Reduce(BufferView buffer, ReduceOp op, Stream stream);

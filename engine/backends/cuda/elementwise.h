@@ -12,8 +12,9 @@ namespace tandem::cuda {
 using PairsKernel =
     std::function<void(int64_t elements, DType type, const void* a, const void* b, void* y, Stream stream)>;
 
-// Computes output 0 from input 0 and, if it exists, input 1 (else b is a), in the layout of the first. It
-// uses a narrow type if all tensors have it.
+// Adds the step of an element-wise op with one or two inputs, by `kernel`. The output has the layout of input
+// 0. Without a second input, `kernel` gets input 0 as b. The kernel's type is the inputs' type if both agree,
+// else float32.
 absl::Status LowerPairs(Lowering& lowering, const Node& node, const PairsKernel& kernel);
 
 }  // namespace tandem::cuda

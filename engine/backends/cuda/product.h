@@ -10,9 +10,8 @@
 namespace tandem::cuda {
 
 // Adds the steps of the product `spec` of `a` and `b` to `c`. With `spec.bias`, `bias` [n] is added;
-// otherwise it is kNoValue. With `relu`, the ReLU is taken, in a step of its own: in some of cuBLASLt's
-// kernels, a fused ReLU turns NaN into 0. UNIMPLEMENTED if the library has no algorithm within
-// `workspace_cap` bytes.
+// otherwise it is kNoValue. With `relu`, a separate step applies the ReLU, because some of cuBLASLt's fused
+// kernels turn NaN into 0. UNIMPLEMENTED if the library has no algorithm within `workspace_cap` bytes.
 absl::Status EmitProductTo(Lowering& lowering, const std::string& name, GemmSpec spec, Region a, Region b,
                            ValueId bias, bool relu, Region c, int64_t workspace_cap);
 

@@ -8,8 +8,8 @@
 
 namespace tandem::cuda {
 
-// Returns the libraries' measured algorithms, in the file that TANDEM_CUDA_PLANS in the environment names.
-// Problems include the library's version and the GPU's name.
+// Returns the memory of measured algorithms of NVIDIA's libraries, in the file that the environment variable
+// TANDEM_CUDA_PLANS names. Keys must include the library's version and the GPU's name.
 AlgorithmMemory& RememberedPlans();
 
 // Returns the name of the thread's device.

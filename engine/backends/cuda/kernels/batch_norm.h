@@ -54,8 +54,9 @@ void BatchNormMerge(int64_t replicas, int64_t channels, const float* moments,
 void BatchNormApply(const ChannelRows& sizes, const ChannelNorm& norm, const void* x, const void* addend,
                     bool relu, void* y, Stream stream);
 
-// The gradient dz at a normalisation's output: dy, or dy + dy2, masked by a ReLU. The mask is the ReLU's
-// output y, or if y is null the repeated normalisation.
+// The gradient dz at a normalisation's output: dy, or dy + dy2 if dy2 is not null. If `relu`, dz is 0 where
+// the ReLU after the normalisation was 0. The ReLU's output is y. If y is null, the kernel computes the
+// normalisation again.
 struct BatchNormGradIn {
   const void* x = nullptr;
   const void* dy = nullptr;
@@ -67,8 +68,9 @@ struct BatchNormGradIn {
 // may be dy, dy2 or y. Without a ReLU, dy2 and dz must be null.
 void BatchNormGradSums(const ChannelRows& sizes, const ChannelNorm& norm, const BatchNormGradIn& in,
                        const SumScratch& scratch, float* dweight, float* dbias, void* dz, Stream stream);
-// dx = weight / deviation (dz - (dbias + (x - mean) / deviation dweight) / rows). If dweight is null, nothing
-// is subtracted. A ReLU is repeated, so dy2 and y must be null. dx may be x or dy.
+// dx = weight / deviation (dz - (dbias + (x - mean) / deviation dweight) / rows), or weight / deviation dz if
+// dweight is null. dy2 and y must be null: with `relu`, the kernel computes the normalisation again. dx may
+// be x or dy.
 void BatchNormGradApply(const ChannelRows& sizes, const ChannelNorm& norm, const BatchNormGradIn& in,
                         const float* dweight, const float* dbias, void* dx, Stream stream);
 

@@ -75,9 +75,9 @@ __device__ __forceinline__ void WithSource(const TensorChange& tensor, const Fun
   }
 }
 
-// A rule has a number kStates and a plain type Numbers, which `At(int tensor)` creates
-// once for each block. Its static Change(numbers, float& target, float source, float* states) computes an
-// element. kChangesStates says whether the states are written.
+// Rule defines the change. kStates is its number of states, and kChangesStates says whether it writes them.
+// Numbers is a plain type that `At(int tensor)` creates once for each block. The static Change(numbers,
+// float& target, float source, float* states) computes an element.
 template <typename Rule>
 TANDEM_KERNEL ChangeKernel(Rule rule, ChangeTable table) {
   if (!Applies(table.apply)) return;

@@ -184,9 +184,9 @@ __device__ const float* AddPartials(const ShareOf<kPack>& share, const Division&
   return SumRows(totals, division, share.row);
 }
 
-// Computes two sums over the block's rows for each channel of its tile, to partials [pieces, 2, channels].
-// `terms` defines the terms: its Channels are a thread's data of channels, Load(first) reads the data of a
-// row, and Add adds them.
+// Computes two sums over the block's rows for each channel of its tile, and writes them to partials [pieces,
+// 2, channels]. `terms` defines what is summed. Terms::Channels holds a thread's numbers for its channels.
+// Its Load(first) reads a row's elements, and its Add adds the row's terms.
 template <int kPack, typename Terms>
 __device__ void SumPiece(const ShareOf<kPack>& share, const Division& division, int64_t channels,
                          const Terms& terms, float* partials) {

@@ -7,14 +7,15 @@
 
 namespace tandem::cuda {
 
-// A normalisation: y = factor x + offset, with numbers of the channel. Floats use double precision, because
-// they may be far from zero compared with their deviation.
+// A normalisation: y = factor x + offset, with a pair (factor, offset) for each channel or for all channels.
+// Bytes use float32 pairs. Floats use float64 pairs, because floats may be far from zero compared with their
+// deviation.
 struct Normalization {
   ChannelSizes sizes;
   bool x_channels_last = false;  // Then y also has channels last.
   bool y_channels_last = false;
   bool by_channel = false;  // False: the first pair is for all channels.
-  // On the device: factor, offset. Bytes use `byte_pairs`, numbers use `pairs`.
+  // The pairs, on the device: `byte_pairs` if x is uint8, else `pairs`.
   const float* byte_pairs = nullptr;
   const double* pairs = nullptr;
 };

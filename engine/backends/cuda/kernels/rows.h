@@ -16,6 +16,7 @@ struct RowCopy {
   std::array<int64_t, 3> y_strides = {0, 0, 0};
 };
 
+// Copies all rows. x and y are any device memory that does not overlap.
 void CopyRows(const RowCopy& copy, const void* x, void* y, Stream stream);
 
 }  // namespace tandem::cuda

@@ -47,9 +47,9 @@ __device__ __forceinline__ void FinishBlock(const BlockLoop& block, const Grid& 
   }
 }
 
-// `row(n, Lanes<kLanes>, counts)` returns the result of row n on the row's first thread. Other threads return
-// anything. Row has a number kSums. If `counts` is false, the row only takes part in reductions, and must
-// write nothing.
+// All threads of a row call `row(n, Lanes<kLanes>, counts)`. Only the result on the row's first thread
+// counts. Row::kSums is the number of sums in a result. If `counts` is false, the threads repeat the last
+// row: they only take part in reductions, and must write nothing.
 template <int kLanes, typename Row, typename Finish>
 TANDEM_KERNEL __launch_bounds__(1024) SumRowsKernel(Grid grid, int64_t rows, int64_t rows_of_block, Row row,
                                                     Sums<Row::kSums>* pieces, Finish finish) {
