@@ -116,8 +116,9 @@ void SetClassNames(const DatasetInfo& info, v1::Dataset* dataset) {
 
 namespace {
 
-// Copies the category_columns of `info`, or none if they are above the limits. embed_categories then refuses
-// the data set, because a part of the columns would give another network than the user expects.
+// Copies the category_columns of `info` if they are within the limits, otherwise none. Without columns,
+// embed_categories refuses the data set. A part of the columns would give another network than the user
+// expects.
 void SetCategoryColumns(const DatasetInfo& info, internal::v1::DataFacts& facts) {
   size_t bytes = 0;
   for (const v1::EmbeddedColumn& column : info.category_columns) bytes += column.name().size();

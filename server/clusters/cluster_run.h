@@ -57,8 +57,8 @@ struct ClusterRun {
   const JobFolder folder;
   const int workers;
 
-  // As it was at the start or the adoption, with the newest `cluster_attempt`. With the whole spec if this
-  // daemon submits it.
+  // The job at the start or adoption of the run, with the newest `cluster_attempt`. Has the whole spec if
+  // this daemon submits the attempt.
   v1::Job job;
   // The newest state of the job, while this is its newest attempt.
   v1::JobState state;

@@ -88,8 +88,8 @@ class Fetcher : public RemoteData {
   using Parts = std::vector<Part>;
 
   // Returns the existing or a new item for a URL, and adds `user` to its users. `addresses` are those of a
-  // public set's file. RESOURCE_EXHAUSTED with the reason TOO_MANY_FETCHES if the user has as many items that
-  // are not done as permitted.
+  // public set's file. RESOURCE_EXHAUSTED with the reason TOO_MANY_FETCHES if the user already has the
+  // permitted number of unfinished items.
   absl::StatusOr<std::shared_ptr<Item>> FindOrAdd(const DataUrl& url, PathKind kind, const std::string& user,
                                                   std::vector<std::string> addresses)
       ABSL_LOCKS_EXCLUDED(mutex_);

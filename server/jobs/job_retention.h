@@ -28,15 +28,15 @@ namespace tandem {
 // A job's age is the wall-clock time since its end. The clock may be wrong at a start, and may jump. So
 // nothing is deleted for a day, or for `keep` if `keep` is shorter, after this object is created and after
 // each jump of more than a minute. A timestamp more than a day in the future counts as the time of the last
-// start or jump. An end that is more than a day off also counts as a jump. An end that is less off does not:
-// a worker may report late, and another node has another clock.
+// start or jump. If a job ends with a timestamp more than a day from the present, this also counts as a jump
+// of the clock. A smaller difference does not: a worker may report late, and another node has another clock.
 class JobRetention : public JobObserver {
  public:
   struct Options {
     // The time that a job is kept after its end. Above 0.
     absl::Duration keep = absl::InfiniteDuration();
-    // The time of the database's last restoration. Jobs are also kept for `keep` after it, because the
-    // restored database does not know what happened to them since.
+    // The time of the database's last restoration. All jobs are kept for `keep` after the restoration,
+    // because the restored database does not know the jobs' later events.
     absl::Time restored = absl::InfinitePast();
   };
 

@@ -52,7 +52,7 @@ std::vector<int64_t> IdsIn(const json& page, const char* list, const char* refer
 // Bounds how long an address stays restricted after it exceeded its limit.
 constexpr absl::Duration kRemembered = absl::Seconds(10);
 
-// The part of a core that a nearly idle process uses at most, as its inverse, and its time between two looks.
+// A process that uses less than 1 / kIdlePart of a core is nearly idle, and looks once per kIdleInterval.
 constexpr int kIdlePart = 10;
 constexpr absl::Duration kIdleInterval = absl::Seconds(1);
 

@@ -68,8 +68,9 @@ class UnansweredCalls {
   // reconnecting does not help.
   //
   // If an address is above its limit, two kinds of its connections are returned. The first kind has more
-  // unanswered calls than the rate. The second kind had no calls at the last look or now: its calls may wait
-  // unread. Loopback connections of the second kind are spared, because they may belong to another user.
+  // unanswered calls than `rate`. The second kind existed at the last look and has begun no call yet: it may
+  // have sent calls that the server has not read. Loopback connections of the second kind are not returned,
+  // because they may belong to another user.
   Harm Excess(const std::vector<ConnectionCalls>& looked, absl::Duration now);
 
  private:

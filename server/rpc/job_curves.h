@@ -33,15 +33,15 @@ struct CurveRange {
   int max_points = 4000;
 };
 
-// A curve of a job's log with at most CurveRange::max_points points, in memory that depends on max_points
-// alone, but for 16 bytes for some of the rewinds. A rewind is a point whose step is not above the step of
-// the point before: the point replaces all earlier points of the same step and of later steps. Not
-// thread-safe.
+// A curve of a job's log with at most CurveRange::max_points points. Its memory depends on max_points alone,
+// except for 16 bytes for some rewinds. A rewind is a point whose step is not above the previous point's
+// step, as after a restart from a checkpoint. It replaces all earlier points of the same step and of later
+// steps. Not thread-safe.
 //
-// A curve that has too many points keeps, for each span of steps, the first, the smallest, the largest and
-// the last point, and the first point that is not finite. Spans have one length, a power of two, which
-// doubles when there are too many spans. A rewind cannot be taken out of a span. So after a rewind of a
-// reduced curve, `needs_second_reading` is true, and the log must be read again.
+// If the curve has too many points, it is reduced to spans of steps. A span keeps its first, smallest,
+// largest and last point, and its first point that is not finite. All spans have the same length, a power of
+// two, which doubles when there are too many spans. A rewind cannot be applied to a span. So after a rewind
+// of a reduced curve, `needs_second_reading` is true, and the caller must read the log again.
 class ReducedCurve {
  public:
   explicit ReducedCurve(const CurveRange& range) : range_(range) {}

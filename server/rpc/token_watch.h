@@ -12,9 +12,9 @@
 
 namespace tandem {
 
-// Ends open calls whose tokens were revoked or have expired since. Cuts calls whose clients do not read:
-// their end until the next look, or their answer in time. Drops the waiting work of ended calls. Has its own
-// thread.
+// Ends open calls whose tokens were revoked or have expired since the calls began. Cuts calls whose clients
+// do not read: an ended call at the next check, and an answered call after a time limit. Drops the waiting
+// work of ended calls. Has its own thread.
 class TokenWatch {
  public:
   // Checks each call every `interval`. All pointers must outlive this object.

@@ -56,8 +56,8 @@ class GroupWriter {
   // Runs and commits the bodies, and sets each request's status. Returns an error if the commit fails or the
   // file is not in its place.
   absl::Status RunGroup(std::vector<Request>* group);
-  // Returns the file's status. If the file is lost, calls on_lost. If on_lost cannot save the content, calls
-  // it again after ten times the duration of the last try, or now if `at_once`.
+  // Returns the status of the database's file. If the file is lost, calls on_lost to save the content. After
+  // a failed save, waits ten times the duration of the save before the next one, unless `at_once`.
   absl::Status CheckPlace(bool at_once = false);
   // Runs the bodies, each in a savepoint. An error means that the database ended the transaction and undid
   // all bodies.

@@ -17,8 +17,8 @@ enum WorkerExitCode : int {
   kWorkerDismissed = 5,
   // Like kWorkerDone, but CUDA failed in a way that leaves a process unusable.
   kWorkerDeviceFailed = 6,
-  // For a worker of a group other than the first, which reports: its training failed, or another worker's
-  // did.
+  // For a worker of a group, except the first, which reports the failure: its own training or another
+  // worker's training failed.
   kWorkerGroupFailed = 7,
   // For a worker without a daemon: training failed or was stopped; its log has the reason.
   kWorkerTrainingFailed = 8,

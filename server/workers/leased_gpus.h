@@ -8,10 +8,10 @@
 
 namespace tandem {
 
-// Replaces the GPUs' names in Job.devices by their names in `devices`, all devices of the daemon. A worker
-// that outlived its daemon keeps its GPUs, but they may be renumbered; its launch file has their UUIDs. A GPU
-// that the daemon no longer has gets its UUID as name. Does nothing for a job without GPUs or without the
-// file.
+// Replaces the names of GPUs in Job.devices by the present names. A worker that outlived its daemon keeps its
+// GPUs, but the GPUs may have new numbers. The worker's launch file has their UUIDs. `devices` are all
+// devices of the daemon. A GPU that the daemon no longer has gets its UUID as name. Does nothing if the job
+// has no GPUs, or if the launch file does not exist.
 void RenameLeasedGpus(const std::vector<v1::Device>& devices, v1::Job* job);
 
 }  // namespace tandem

@@ -97,8 +97,8 @@ class SupervisedWorker {
   void KillBy(absl::Time deadline);
   // The worker has a protocol that this daemon does not know, and was told to exit by `deadline`.
   void Dismiss(int32_t protocol, absl::Time deadline);
-  // Sends a running worker the signals that are due. A worker that trains alone is killed after a silence of
-  // `silence_limit`; in a group, the other workers notice the silence and name the worker.
+  // Sends a running worker the signals that are due. Kills a worker that trains alone after a silence of
+  // `silence_limit`. In a group, the other workers notice a silent worker and name it.
   void SendDueSignals(absl::Time now, absl::Duration silence_limit, absl::Duration kill_grace);
   // True if the supervisor killed it.
   bool killed() const { return killed_; }
@@ -108,8 +108,8 @@ class SupervisedWorker {
   void RemoveFolderAtEnd() { remove_folder_ = true; }
   bool remove_folder() const { return remove_folder_; }
 
-  // The arguments of WorkerLost and of the lease's return, for a worker that did not report its job's end.
-  // For the monitor's thread.
+  // The reason and message for WorkerLost, and `crashed` for the lease's return, if the worker did not report
+  // its job's end. For the monitor's thread.
   v1::StateReason lost_reason() const { return lost_reason_; }
   const std::string& lost_message() const { return lost_message_; }
   // True if a device may be at fault.
@@ -147,8 +147,8 @@ class SupervisedWorker {
   std::shared_ptr<WorkerSession> session_;
   bool cancelling_ = false;
   bool pausing_ = false;
-  // The start of its silence if it was connected before. For a started or adopted worker, the time by which
-  // it should be connected. A worker reconnects by itself if it can.
+  // If the worker was connected before: the start of its silence. If the worker was just started or adopted:
+  // the time by which it should connect.
   absl::Time silent_since_ = absl::InfiniteFuture();
   absl::Time terminate_at_ = absl::InfiniteFuture();
   absl::Time kill_at_ = absl::InfiniteFuture();

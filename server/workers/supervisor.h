@@ -58,13 +58,13 @@ class WorkerSupervisor final : public WorkerStarter, public JobObserver, private
     std::vector<std::string> gpu_uuids = {};
     // The sandbox of workers.
     SandboxOptions sandbox = {};
-    // The time from the order to stop until SIGTERM, in which a worker finishes its step and writes a
+    // The time from the order to stop until SIGTERM. Meanwhile the worker finishes its step, and writes a
     // checkpoint and its model.
     absl::Duration cancel_grace = absl::Minutes(2);
     // The time from the end of a worker's job until SIGTERM.
     absl::Duration exit_grace = absl::Seconds(30);
-    // The silence after which the other workers of a group give a worker up. A worker that trains alone is
-    // killed if it does not answer for this long and then does not reconnect for as long.
+    // In a group, a worker that is silent for this time counts as lost. A worker that trains alone is killed
+    // if it does not answer for this time and then does not reconnect for the same time again.
     absl::Duration silence_limit = absl::Seconds(30);
     // The additional time for a worker of an earlier daemon, which may be between two searches for a daemon.
     absl::Duration adoption_grace = kLeastSilence * kReconnectInterval;
