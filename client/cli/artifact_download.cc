@@ -16,7 +16,7 @@
 namespace tandem::cli {
 namespace {
 
-// The message for a file that is not the job's. Files from before stay.
+// The end of the message for a download with a wrong content. An older file at the path stays.
 constexpr char kNotKept[] =
     ", so the daemon's file has changed; it was not kept, fetch other files by their names";
 

@@ -22,17 +22,20 @@ absl::StatusOr<std::string> ArtifactPath(const std::string& folder, const std::s
 // "model-120.safetensors". Such artifacts are not in the job's record.
 bool IsCheckpointModel(absl::string_view artifact);
 
-// Returns whether the file exists with the artifact's content. If the job's record has no SHA-256 of the
-// artifact, compares the file with the daemon's file, which is read whole if the sizes are equal.
+// Returns whether the file at `path` has the artifact's content. If the job's record has no SHA-256 of the
+// artifact, compares the file with the daemon's file. Then reads the whole daemon's file if the sizes are
+// equal.
 absl::StatusOr<bool> IsDownloaded(client::Client& client, const std::string& job,
                                   const v1::Artifact& artifact, const std::string& path,
                                   client::StreamObserver& observer);
 
-// Writes an artifact of a job to `path`: to a file beside it first ("PATH.tmp"), which takes its place when
-// size and SHA-256 are right and all is on the disk. Goes on where the stream broke. `on_bytes` hears of the
-// bytes so far and of all bytes. DATA_LOSS: the content is not what the job's record says, or where that has
-// no SHA-256, not of the size that the daemon says; UNKNOWN is never returned: errors of files are
-// FAILED_PRECONDITION with the path.
+// Writes an artifact of a job to `path`, and continues after a broken stream. First writes "PATH.tmp".
+// Renames that file when its size and SHA-256 are right and its content is on the disk. Calls `on_bytes` with
+// the bytes so far and the size of the whole artifact.
+//
+// DATA_LOSS: the content differs from the SHA-256 or the size in the job's record. If the record has no
+// SHA-256, the content differs from the size that the daemon gives. FAILED_PRECONDITION, with the path: a
+// file of this machine cannot be written (IsLocalFileError). Other errors are those of Client::ReadArtifact.
 absl::Status DownloadArtifact(client::Client& client, const std::string& job, const v1::Artifact& artifact,
                               const std::string& path, client::StreamObserver& observer,
                               const std::function<void(int64_t bytes, int64_t size)>& on_bytes);

@@ -9,13 +9,13 @@
 
 namespace tandem::cli {
 
-// Returns a sweep as text: its state, and a row for each job with its values and its result. A star marks the
-// best job. Lines end with a newline.
+// Returns a sweep as text: its state, a row for each job with its values and its result, and the errors of
+// failed jobs. A star marks the best job. Lines end with a newline.
 std::string SweepText(const v1::Sweep& sweep, const Style& style);
 
-// Returns the text without errors, in lines of at most `width` columns, for a terminal that redraws them. If
-// the jobs need more than `height` lines, rows of waiting jobs are left out first, then rows of jobs that
-// have ended.
+// Returns the text of a sweep without errors, in lines of at most `width` columns, for a terminal that
+// redraws them. If the text needs more than `height` lines, leaves out rows of waiting jobs first, then rows
+// of ended jobs.
 std::vector<std::string> SweepLines(const v1::Sweep& sweep, const Style& style, int width, int height);
 
 // Returns the number of jobs in each state: "3 succeeded, 1 running".

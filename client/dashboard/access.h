@@ -14,9 +14,9 @@ namespace tandem::dashboard {
 
 // Decides which requests come from the user's own page. A request acts with the user's token. So requests of
 // other sites in the same browser, and of other accounts of the machine, must fail here. An account that can
-// list the user's processes may take the key before the browser uses it; then the browser is told so. A
-// server on another port of this host gets the cookie if the user visits it: visit none of other accounts.
-// Thread-safe.
+// list the user's processes may take the key before the browser uses it. The browser then shows an error. A
+// browser sends this host's cookies to servers on all ports of this host. So the user must not visit a server
+// of another account. Thread-safe.
 class Access {
  public:
   // Why a request is refused.

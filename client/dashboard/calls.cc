@@ -39,8 +39,8 @@ Call Make(Function function) {
 
 constexpr char kUrlPrefix[] = "type.googleapis.com";
 
-// Describes the compiled messages to the conversion to JSON. Keeps each description: the library makes
-// descriptions anew for each conversion, and takes longer for them than for the rest. Thread-safe.
+// Describes the compiled messages to the conversion to JSON. Keeps each description, because the library
+// would make it again for each conversion, and this takes longer than the conversion itself. Thread-safe.
 class KeptTypes : public google::protobuf::util::TypeResolver {
  public:
   google::protobuf::util::Status ResolveMessageType(const std::string& url,

@@ -20,7 +20,8 @@ namespace tandem::dashboard {
 // Buffers, and have the last sequence number as their id. `disconnected` and `connected` report the
 // connection to the daemon. `problem` reports that the log cannot be read (ErrorInJson). `end` reports that
 // all events were sent. `reset` reports that the log ends before `after`, as after the restore of a backup:
-// the page must begin again with 0. If `once`, the stream ends after the newest event of now.
+// the page must begin again with 0. If `once`, the stream ends after the event that was the newest at the
+// call.
 void StreamJob(client::Client& client, JobFeeds& feeds, const std::string& name, int64_t after, bool once,
                const std::function<bool()>& goes_on, WebAnswer& answer);
 
