@@ -105,7 +105,8 @@ document.getElementById("theme").addEventListener("click", () => {
   setTheme(dark);
 });
 
-// Asks who looks, until the daemon answers. Buttons depend on the answer, so each answer builds the view anew.
+// Asks the daemon for the user and the role, until it answers. Buttons depend on them, so each answer builds the view
+// again.
 async function identify() {
   try {
     const daemon = await call("GetDaemon");
@@ -120,6 +121,5 @@ async function identify() {
   }
   show();
 }
-// A view that a new address showed before the first answer would flash: the answer would empty the view and build it
-// again.
+// Listens for new addresses only after the first answer. An earlier view would flash, because the answer builds it again.
 identify().then(() => addEventListener("hashchange", show));

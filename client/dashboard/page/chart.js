@@ -40,7 +40,7 @@ export function curveControls(query) {
   };
 }
 
-// The curve with each value replaced by a mean in which the past weighs less and less; a gap stays a gap.
+// Returns the moving average of a curve. A value weighs less the older it is. A gap stays a gap.
 function smoothed(values, weight) {
   if (!weight) return values;
   let mean = 0,
@@ -90,7 +90,7 @@ export function reduced(x, y, from, to, width) {
 }
 
 export class Chart {
-  // `title` stands above the chart. `onZoom(from, to)` hears of each range of the x axis that is zoomed into.
+  // `title` is the text above the chart. Calls `onZoom(from, to)` when the user zooms into a range of the x axis.
   constructor(title, onZoom = () => {}) {
     this.body = h("div");
     this.element = h("figure", {}, h("figcaption", {}, title), this.body);

@@ -11,8 +11,8 @@ function stepsOf(history, axis, from, to) {
   return [step[Math.max(0, lowerBound(time, from) - 1)], step[Math.min(step.length - 1, lowerBound(time, to))]];
 }
 
-// Has `history`, which is of the job `name`, take the points of [from, to] from the daemon if it lacks some. Returns
-// whether it took points. Until then, the chart draws the old points.
+// If `history` lacks points of the job `name` in [from, to], reads them from the daemon into `history`. Returns whether it
+// read points. Meanwhile the chart shows the old points.
 export async function refine(name, history, axis, from, to, signal) {
   if (![...history.series.values()].some((one) => one.isReduced)) return false;
   const range = stepsOf(history, axis, from, to);

@@ -61,8 +61,9 @@ export class History {
     );
   }
 
-  // Replaces the points of these steps by the points of a GetJobHistoryResponse. Returns false, and takes nothing, if an
-  // attempt began at a checkpoint since `rewinds` was this.rewinds: the answer may have lost steps.
+  // Replaces the points of the steps from `first` to `last` by the points of a GetJobHistoryResponse. `rewinds` is
+  // this.rewinds at the request. If an attempt began at a checkpoint since then, the answer may lack steps: returns false
+  // and changes nothing.
   takeFiner({curves}, first, last, rewinds) {
     if (rewinds !== this.rewinds) return false;
     for (const curve of curves ?? []) {

@@ -55,7 +55,7 @@ export function showSweeps({root, say, signal}) {
   );
 }
 
-// The end of each path: its last name, with as many names before it as tell it from the other paths.
+// Returns the shortest end of each path that no other path ends with.
 export function shortNames(paths) {
   const end = (path, names) => path.split(".").slice(-names).join(".");
   return paths.map((path) => {
