@@ -1,5 +1,6 @@
-"""The client for asyncio: the same names but Job.plot, to be awaited. Calls run on threads of the loop's executor. Each running
-stream has a thread of its own. Cancelling a task ends its call.
+"""The client for asyncio. It has the names of the blocking client, except Job.plot. Its methods are awaited.
+
+Calls run on threads of the loop's executor. Each running stream has its own thread. Cancelling a task ends its call.
 
     client = tandem.aio.connect()
     job = await client.submit("job.yaml")

@@ -31,12 +31,14 @@ def connect(address: Optional[str] = None, *, state_folder: Optional[str] = None
             token_file: Optional[str] = None, tls: bool = False, tls_ca: Optional[str] = None, tls_cert: Optional[str] = None,
             tls_key: Optional[str] = None, tls_server_name: Optional[str] = None, plaintext: bool = False,
             timeout: Optional[float] = None, reconnect_timeout: Optional[float] = None) -> "Client":
-    """A client of a daemon. The connection is made by the first call.
+    """Returns a client of a daemon. The first call connects.
 
-    What is not given is found as the command line finds it: in TANDEM_ADDRESS, TANDEM_STATE, TANDEM_TOKEN_FILE, TANDEM_TLS_CA,
-    TANDEM_TLS_CERT, TANDEM_TLS_KEY, TANDEM_TLS_SERVER_NAME, TANDEM_TIMEOUT and TANDEM_RECONNECT_TIMEOUT, then in the state folder.
-    `timeout`, of a call, and `reconnect_timeout`, of a lost connection, are in seconds. The client ignores http_proxy and other
-    proxies of the environment.
+    Missing arguments come from the environment, as for the command line: TANDEM_ADDRESS, TANDEM_STATE,
+    TANDEM_TOKEN_FILE, TANDEM_TLS_CA, TANDEM_TLS_CERT, TANDEM_TLS_KEY, TANDEM_TLS_SERVER_NAME, TANDEM_TIMEOUT and
+    TANDEM_RECONNECT_TIMEOUT. Otherwise the state folder gives the address and the token.
+
+    `timeout` limits a call, and `reconnect_timeout` the time without a connection. Both are in seconds. The client
+    ignores http_proxy and other proxies of the environment.
     """
     return Client(Options(address, state_folder, token, token_file, tls, tls_ca, tls_cert, tls_key, tls_server_name, plaintext,
                           timeout, reconnect_timeout))
@@ -161,13 +163,17 @@ class Datasets:
 
     def add(self, name: str, path: Union[str, "os.PathLike[str]"], *, validation: Union[str, "os.PathLike[str]", None] = None,
             spec: Optional[Mapping[str, Any]] = None, description: str = "", progress: Optional[bool] = None) -> dataset_pb2.Dataset:
-        """Uploads a folder or archive of images, with a subfolder for each class, a CSV file, or shards, and registers it for jobs.
+        """Uploads data and registers them as the data set `name` for jobs. Returns the data set.
 
-        An upload that broke goes on where it ended, in a later call and in another process, too. If the same data set exists,
-        `add` returns it. `spec` has further fields of the
-        data set as in a job file: {"csv": {"target_columns": ["price"]}}. With {"webdataset": {}}, `path` and `validation` are
-        shards, or folders of shards. With another source, such as {"npy": {...}}, or if webdataset has a `train`, all files of
-        the folder `path` are uploaded. The source's paths are then relative to `path`, and InvalidRequest refuses `validation`.
+        `path` is a folder or archive of images, with a subfolder for each class, or a CSV file. `spec` has more fields
+        of the data set, as in a job file: {"csv": {"target_columns": ["price"]}}. With {"webdataset": {}}, `path` and
+        `validation` are shards or folders of shards.
+
+        With another source, such as {"npy": {...}}, or if webdataset has `train`, all files of the folder `path` are
+        uploaded. The source's paths are then relative to `path`, and InvalidRequest refuses `validation`.
+
+        A later call continues an interrupted upload, also in another process. If the same data set exists, `add`
+        returns it.
         """
         files, source = _plan(pathlib.Path(path), None if validation is None else pathlib.Path(validation), dict(spec or {}))
         parsed = self._client.parse({"dataset": source}).dataset

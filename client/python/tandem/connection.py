@@ -1,4 +1,4 @@
-"""Where the daemon is, which token it wants, and how to reach it: as the command line finds them."""
+"""Finds the daemon's address and token, as the command line does, and connects."""
 
 import contextvars
 import dataclasses
@@ -18,20 +18,21 @@ import grpc  # type: ignore[import]
 from tandem.errors import InvalidRequest, TandemError, Unavailable, from_rpc, is_lost_connection
 
 DEFAULT_ADDRESS = "127.0.0.1:7447"
-# A connection with a running call is lost if the daemon does not answer a ping. The time between pings, and of an answer.
+# The time between pings, and the longest wait for the answer. A connection with a running call is lost if the daemon
+# does not answer a ping.
 KEEPALIVE_MS = 40_000
 KEEPALIVE_TIMEOUT_MS = 15_000
 # In seconds, as in client/lib/client.cc. The least time for the daemon to read the files of data sets, or a long log.
 READING_TIMEOUT = 600.0
 HISTORY_TIMEOUT = 60.0
-# A stream that the daemon answered, and that held for so many seconds, is no failed attempt.
+# A stream that the daemon answered, and that lasted this many seconds, counts as a success.
 WHOLE = 1.0
 Result = TypeVar("Result")
 
 
 @dataclasses.dataclass
 class Options:
-    """What `connect` takes. None: from the environment, or else the default."""
+    """The arguments of `connect`. None: the environment's value, or the default."""
 
     address: Optional[str] = None
     state_folder: Optional[str] = None
@@ -73,7 +74,7 @@ def is_local(address: str) -> bool:
 
 
 def check_listener(address: str, trusted: List[int]) -> None:
-    """Raises Unavailable if another user than these listens at a local address."""
+    """Raises Unavailable if a user who is not in `trusted` listens at a local address."""
     host, _, port = address.rpartition(":")
     if address.startswith("unix:") or not port.isdigit() or not is_local(address):
         return
@@ -102,7 +103,7 @@ def check_listener(address: str, trusted: List[int]) -> None:
 
 
 class Connection:
-    """A channel to the daemon, made anew by itself when it breaks. Thread-safe."""
+    """A channel to the daemon. After a break it reconnects by itself. Thread-safe."""
 
     def __init__(self, options: Options) -> None:
         def given(value: Optional[str], variable: str) -> str:
@@ -129,9 +130,9 @@ class Connection:
                                  "TANDEM_TLS_CA), or plaintext=True", "INVALID_ARGUMENT")
         self._trusted = None if tls else trusted
         self.metadata: Tuple[Tuple[str, str], ...] = (("authorization", f"Bearer {token}"),) if token else ()
-        # As in client/lib/connection.cc. A proxy in the environment is not for the daemon: it would read a token that is not encrypted.
-        # "min_reconnect_backoff" is the longest time of an attempt to connect. A second channel to the same address has connections of
-        # its own.
+        # As in client/lib/connection.cc. No proxy of the environment is used, because it could read an unencrypted
+        # token. "min_reconnect_backoff" is the longest time of an attempt to connect. Channels to the same address do
+        # not share connections.
         self.channel_options: List[Tuple[str, Any]] = [
             ("grpc.max_receive_message_length", 64 << 20), ("grpc.enable_http_proxy", 0),
             ("grpc.keepalive_time_ms", KEEPALIVE_MS), ("grpc.keepalive_timeout_ms", KEEPALIVE_TIMEOUT_MS),
@@ -293,7 +294,7 @@ class Patience:
         self._next = 0.1
 
     def wait(self, error: TandemError) -> None:
-        """Sleeps until the call is worth another try; raises the error if no try is."""
+        """Sleeps until the next try. Raises `error` if another try is useless."""
         if error.reason == "DATA_BEING_FETCHED":
             self.reset()
             time.sleep(0.2)

@@ -106,8 +106,10 @@ def newest(events: Iterable[Event]) -> Tuple[List[Epoch], List[Validation]]:
 
 
 class EventStream(Iterator[Event]):
-    """A job's events, each once and in order, until the job ends. A lost connection is made anew, and the stream goes on after
-    the last event. close() from another thread ends it."""
+    """A job's events, each once and in order, until the job ends.
+
+    Reconnects after a break, and continues after the last event. close() from another thread ends the stream.
+    """
 
     def __init__(self, connection: Connection, calls: Calls, name: str, after: int = 0) -> None:
         self._connection, self._calls, self._name = connection, calls, name

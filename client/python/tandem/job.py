@@ -60,7 +60,7 @@ class History(Dict[str, "numpy.ndarray[Any, Any]"]):
 
 
 class Job:
-    """A job of the daemon. Its methods ask the daemon anew each time. Thread-safe."""
+    """A job of the daemon. Each method asks the daemon. Thread-safe."""
 
     def __init__(self, client: "Client", name: str) -> None:
         self._client = client
@@ -80,16 +80,17 @@ class Job:
         return state_name(self.get().state)
 
     def events(self, after: int = 0) -> EventStream:
-        """All events after a sequence number, each once and in order, until the job ends. A lost connection is made anew."""
+        """All events after a sequence number, each once and in order, until the job ends. Reconnects after a break."""
         return EventStream(self._client.connection, self._client.calls, self.name, after)
 
     def follow(self, progress: Optional[bool] = None) -> Iterator[Epoch]:
-        """The epochs, each once and in order, until the job ends. Past epochs come immediately. A lost connection is made anew.
+        """The epochs, each once and in order, until the job ends. Past epochs come immediately. Reconnects after a
+        break.
 
-        An epoch that is trained again after a restart is left out.
+        Leaves out an epoch that is trained again after a restart. Raises JobFailed at the end if the job failed, unless
+        it was resumed.
 
-        `progress` shows a bar on the standard error: by default in a terminal and in a notebook. Raises JobFailed at the end if the job
-        failed. A failure after which the job was resumed does not count.
+        `progress` shows a bar on standard error. Default: only in a terminal and in a notebook.
         """
         bar = Bar(progress)
         events = self.events()
@@ -100,9 +101,10 @@ class Job:
             bar.clear()
 
     def follow_validations(self) -> Iterator[Validation]:
-        """The validations, within epochs and at their ends, each once and in order, until the job ends. As `follow` otherwise.
+        """The validations, within epochs and at their ends, each once and in order, until the job ends. Otherwise as
+        `follow`.
 
-        A step that is validated again after a restart is left out.
+        Leaves out a step that is validated again after a restart.
         """
         events = self.events()
         try:
@@ -137,10 +139,11 @@ class Job:
 
     def fork(self, job: "Optional[JobLike]" = None, set: Optional[Mapping[str, Any]] = None, *, step: Optional[int] = None,
              request_id: str = "") -> "Job":
-        """Submits a job that goes on from a checkpoint of this job, and returns it. This job does not change.
+        """Submits a job that continues from a checkpoint of this job, and returns it. This job does not change.
 
-        `step` names the checkpoint, by default the newest. The new job is `job`, by default this job, with the changes of `set`:
-        {"training.epochs": 25}. Its network and its optimizer must be the checkpoint's. `request_id` is as in `Client.submit`.
+        `step` names the checkpoint. Default: the newest. The new job is `job`, by default this job, with the changes of
+        `set`: {"training.epochs": 25}. Its network and its optimizer must be the checkpoint's. `request_id` is as in
+        `Client.submit`.
         """
         request = job_service_pb2.ForkJobRequest(name=self.name, step=step, request_id=request_id)
         if job is not None or set:
@@ -152,9 +155,9 @@ class Job:
         self._client.connection.call(self._client.calls.jobs.delete_job, job_service_pb2.DeleteJobRequest(name=self.name))
 
     def read(self, artifact: str = MODEL) -> bytes:
-        """The content of one of the job's files. A lost connection is made anew, and goes on where it broke.
+        """The content of one of the job's files. Continues after a broken connection.
 
-        Raises TandemError with the code DATA_LOSS if a running job wrote another file meanwhile.
+        Raises TandemError with the code DATA_LOSS if a running job replaced the file meanwhile.
         """
         connection, patience, data = self._client.connection, Patience(self._client.connection.reconnect_timeout), bytearray()
         sizes, calls, is_read = set(), 0, False
@@ -177,11 +180,11 @@ class Job:
         return bytes(data)
 
     def download(self, to: "Union[str, os.PathLike[str]]", artifact: Optional[str] = None) -> pathlib.Path:
-        """Writes one of the job's files into a file or folder, and returns the file's path.
+        """Writes one of the job's files to the file or folder `to`, and returns the file's path.
 
-        Without `artifact`, a file name of the job's files selects this file: "best.safetensors", "model-<step>.safetensors", "job.yaml".
-        Any other name, and a folder, get "model.safetensors". A path that ends with "/" is a folder, which is made if it is missing.
-        NotFound if the job does not have the file.
+        If `artifact` is missing, and `to` ends with the name of one of the job's files, this file is written:
+        "best.safetensors", "model-<step>.safetensors", "job.yaml". Otherwise "model.safetensors" is written. If `to`
+        ends with "/", it is a folder, and is created if it is missing. NotFound if the job does not have the file.
         """
         path = pathlib.Path(to)
         # pathlib drops the slash, and the model would get the folder's name.
@@ -227,10 +230,11 @@ class Job:
                           [notice for response in responses for notice in response.notices])
 
     def predict(self, samples: Any, artifact: str = MODEL) -> "numpy.ndarray[Any, Any]":
-        """The network's outputs for samples, which are prepared as the job's own were: for classifiers the logits.
+        """The network's outputs for samples; for classifiers, the logits. The samples are prepared like the job's
+        samples.
 
-        `samples` has the shape and type of the job's samples, with one dimension more for many. So has what comes back.
-        `artifact` is the model, as for `model`.
+        `samples` has the shape and type of a sample of the job, or one more dimension in front for several samples. The
+        result has one more dimension in the same case. `artifact` is the model, as for `model`.
         """
         predictions, many = self._ask(samples, artifact, top_k=0, outputs=True)
         outputs = numpy.array([numpy.array(one.outputs, "float32").reshape(tuple(one.output_shape)) for one in predictions])

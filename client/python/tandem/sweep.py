@@ -35,7 +35,7 @@ class SweepResult(Generic[AnyJob]):
 
 
 class Sweep:
-    """A sweep of the daemon. Its methods ask the daemon anew each time. Thread-safe."""
+    """A sweep of the daemon. Each method asks the daemon. Thread-safe."""
 
     def __init__(self, client: "Client", name: str) -> None:
         self._client = client
