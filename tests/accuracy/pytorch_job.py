@@ -5,17 +5,18 @@
   OMP_WAIT_POLICY=passive OPENBLAS_NUM_THREADS=1 python3 tests/accuracy/pytorch_job.py job.json \
       --data-folder=/usr/share/datasets [--device=cpu|cuda] [--seed=N] [--epochs=N] [--threads=N]
 
-The job says all there is to the recipe, with its defaults filled in by the daemon, so that both sides train the same
-thing: layers and how their weights start, batches (the last, short one too), optimizer, schedule, normalisation,
-augmentation, averaging of parameters, batch norm's statistics and precision (bfloat16 is autocast). Random numbers are
-PyTorch's own: results are compared by their means over seeds. What this program does not know it refuses by name. With
-all_reduce one replica stands for all of them, as sums over replicas are sums over the batch; only batch norm would
-notice, and is refused.
+Both sides train by the same recipe, because the daemon has filled in the job's defaults. The recipe has the layers and
+their initial weights, batches (also the last, short batch), optimizer, schedule, normalisation, augmentation, averaging
+of parameters, batch norm's statistics, and precision (bfloat16 is autocast). Random numbers are PyTorch's own, so
+compare the means over several seeds. The program refuses a job with an unknown field, and names the field.
 
-With --device=cuda all images are kept on the GPU. float32 is computed in full there too: TF32 is off.
+With all_reduce, the program trains one replica with the whole batch, because the sum over replicas is the sum over the
+batch. It refuses batch norm with several replicas, which would give other statistics.
 
---data-folder may be given several times; the data set is its subfolder of the job's data set's name: IDX files
-(plain or .gz) or CIFAR-10's binary files (plain or .xz).
+With --device=cuda, all images are on the GPU, and TF32 is off.
+
+--data-folder is repeatable. The data set is the subfolder with the name of the job's data set. It has IDX files (plain
+or .gz) or CIFAR-10's binary files (plain or .xz).
 """
 import argparse
 import copy

@@ -1,16 +1,20 @@
 #!/usr/bin/env python3
-"""Measures Tandem and PyTorch side by side on this machine's CPU, and prints JSON lines: one a run, then one a
-network and type with the figure of each side and their ratio.
+"""Measures the speed of Tandem and PyTorch on this machine's CPU.
+
+Prints a JSON line for each run. Then prints a JSON line for each network and type, with both sides' figures and their
+ratio.
 
   bazel build -c opt //tests/bench:train_bench
   python3 tests/bench/compare.py --train-bench=bazel-bin/tests/bench/train_bench \
       --data=/usr/share/datasets/fashion-mnist --peer='python3 pytorch_train.py'
 
---peer is the command that runs PyTorch's side, a script that takes --net, --data, --batch (a process), --dtype,
---steps, --warmup, --lr, --threads, --ddp and --channels-last and prints a JSON line with images_per_second.
-OMP_WAIT_POLICY=passive and OPENBLAS_NUM_THREADS=1 are set for it: without them PyTorch's threads spin against each
-other on a small machine. Configurations take turns, --rounds times. A side's figure is the median of its best
-configuration. Memory is the most that a run's processes have resident together. With TANDEM_CPU_ISA=avx512 and
+--peer is the command of PyTorch's side. It takes --net, --data, --batch (of each process), --dtype, --steps, --warmup,
+--lr, --threads, --ddp and --channels-last, and prints a JSON line with images_per_second. The command gets
+OMP_WAIT_POLICY=passive and OPENBLAS_NUM_THREADS=1. Without these variables, PyTorch's threads spin and slow each other
+down on a small machine.
+
+Configurations take turns, --rounds times. A side's figure is the median of its best configuration. Memory is the
+largest resident memory of all processes of a run together. With TANDEM_CPU_ISA=avx512 and
 ONEDNN_MAX_CPU_ISA=AVX512_CORE_BF16 in the environment, neither side uses AMX.
 """
 import argparse

@@ -1,19 +1,23 @@
 """Trains one of the reference networks with PyTorch and prints one JSON line of figures.
 
-The peer to measure against, on the CPU or a GPU, in the same run as our own:
+Compare its figures with train_bench's in the same session, on the CPU or on a GPU:
 
   python3 pytorch_train.py --net lenet|resnet18|matlab-cifar|mini-gpt --data DIR --batch 128 \
       --device cpu|cuda --dtype float32|bfloat16|float16 --channels-last --compile --threads 2 --steps 60
   python3 pytorch_train.py ... --ddp 2 --threads 1     # DistributedDataParallel over gloo (nccl on GPUs)
 
-On the CPU set OMP_WAIT_POLICY=passive: without it PyTorch's threads spin against each other on small
-machines and its figures fall by half, which would flatter us. --batch is the size for each process. All data are kept
-on the device.
+On the CPU, set OMP_WAIT_POLICY=passive. Without it, PyTorch's threads spin and slow each other down on small machines.
+Its speed then halves, which would be unfair to PyTorch. --batch is the batch size of each process. All data are kept on
+the device.
 
-DIR holds the IDX .gz files of MNIST or Fashion-MNIST (or is omitted: random data of the same shape).
-Prints images_per_second over the timed steps (after --warmup steps), the final loss, on a GPU the most memory that
-PyTorch used and held, and, with --epochs N, seconds and test accuracy of each epoch. With --profile FILE, afterwards,
-20 steps are profiled, and FILE gets the kernels by their time.
+DIR has the IDX .gz files of MNIST or Fashion-MNIST. Without --data, the data are random, with the same shape. The
+program prints:
+
+- images_per_second over the timed steps, after --warmup steps, and the final loss;
+- on a GPU, the largest memory that PyTorch used and reserved;
+- with --epochs N, the seconds and the test accuracy of each epoch.
+
+With --profile FILE, the program then profiles 20 steps, and writes the kernels to FILE, sorted by their time.
 """
 import argparse
 import gzip

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
-"""How much faster two replicas of one thread train than one, at the same batch of each: one JSON line a network.
+"""Measures how much faster two replicas train than one. Prints a JSON line for each network.
 
   bazel build -c opt //tests/bench:train_bench && tests/bench/scaling.py
 
-They train on Fashion-MNIST, data loading included; with --data= on random images, whose making is then part of what several
-replicas have to share the cores with, and one has not. Runs of one and of several replicas take turns, and the best of each
-counts. Wants as many free cores as replicas. The ceiling is what as many processes of one replica each come to at once,
-pinned to a core each, which is measured beside it with --ceiling: cores that share caches and memory are slower together,
-and replicas that keep step go at the pace of the slowest.
+Each replica has one thread and the same batch size. The replicas train on Fashion-MNIST, data loading included. With
+--data= they train on random images. Several replicas then also share the cores with the generation of images. Runs of
+one and of several replicas take turns, and the best run of each kind counts. The machine needs a free core for each
+replica.
+
+--ceiling also measures the speed of separate processes of one replica each, at the same time, each pinned to its core.
+This is the ceiling: cores that share caches and memory slow each other down, and replicas wait for the slowest replica.
 """
 
 import argparse

@@ -64,7 +64,7 @@ class Follower:
             self._notes.append(line.rstrip("\n"))
 
     def time_of(self, count, deadline):
-        """When line number `count`, from 1, was printed; None if it was not by the deadline."""
+        """Returns the time at which line `count`, from 1, was printed. None if it was not printed by the deadline."""
         with self._changed:
             self._changed.wait_for(lambda: len(self._lines) >= count, max(0, deadline - time.monotonic()))
             return self._lines[count - 1][0] if len(self._lines) >= count else None
@@ -200,7 +200,7 @@ class Daemon:
 
 
 def round_of(daemons, how, down_seconds, count):
-    """Restarts the daemons; `count` lines are then to be there. Gives what went wrong."""
+    """Restarts the daemons. Each follower must then have `count` lines. Returns the faults."""
     for daemon in daemons:
         daemon.stop(how)
     time.sleep(down_seconds)

@@ -3,14 +3,16 @@
 load("@rules_cc//cc:defs.bzl", "cc_test")
 
 def fuzz_target(name, srcs, deps, runs = 2000, size = "small"):
-    """A test that runs the seeds, the corpus and `runs` changed inputs; with --config=fuzz, libFuzzer's program.
+    """A test that runs a fuzz target on its seeds, its corpus and `runs` mutated inputs.
+
+    With --config=fuzz, builds libFuzzer's program instead.
 
     Args:
-      name: ends with "_fuzz"; its corpus is corpus/TARGET.tar.gz and finds/TARGET/.
-      srcs: the target.
-      deps: what it links.
-      runs: changed inputs in a run of the test.
-      size: of the test.
+      name: TARGET_fuzz. The corpus is corpus/TARGET.tar.gz and finds/TARGET/.
+      srcs: the target's sources.
+      deps: the target's dependencies.
+      runs: the number of mutated inputs in a run of the test.
+      size: the test's size.
     """
     target = name[:-len("_fuzz")]
     corpus = native.glob(

@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
-"""Replays cases of whole trainings, and draws batches anew where rounding could decide too much.
+"""Replays golden cases of whole trainings, and replaces batches that are too sensitive to rounding.
 
-    redraw_batches.py CASE.safetensors...              # compares each with what it expects, and tells its margin
-    redraw_batches.py --margin 1e-4 CASE.safetensors...  # and writes it anew, if its margin is smaller
+    redraw_batches.py CASE.safetensors...              # compares a case with its expected results; prints its margin
+    redraw_batches.py --margin 1e-4 CASE.safetensors...  # also rewrites a case with a smaller margin
 
-A relu jumps in its gradient where its input is 0, a maximum where two inputs are equal. The margin of a case is how
-near it comes to that: the least distance, in root mean squares of that layer's inputs. float32 moves these inputs by
-some 1e-6, and by up to 4e-5 in deep networks after some steps, in a way that each order of summation has for itself;
-what lies nearer is decided by chance. Where a step's batch is too near, it is moved a little, along the gradient of
-what is missing; where that does not help, another is drawn from a normal distribution. Labels, weights and settings
-stay.
+The gradient of a ReLU jumps at input 0. The gradient of a maximum jumps at two equal inputs. The margin of a case is
+its least distance from such a jump, in root mean squares of the layer's inputs. Rounding to float32 changes these
+inputs by about 1e-6, and by up to 4e-5 in deep networks after some steps. The change depends on the order of summation.
+So with a smaller margin than this, the result is arbitrary.
+
+If a step's batch has too small a margin, the program moves the batch a little, along the gradient of the missing
+distance. If this does not help, it draws another batch from a normal distribution. Labels, weights and settings stay.
 
 Needs PyTorch. Cases are of networks of the layers below, trained by SGD; the format is data/README.md's.
 """
@@ -46,8 +47,10 @@ def read_case(path):
 
 
 class Replica:
-    """A network with its optimizer. Of the last forward pass `margin` is the least distance, and `missing` the sum of
-    what distances lack of `wanted`."""
+    """A network with its optimizer.
+
+    `margin` is the least distance from a jump in the last forward pass. `missing` is the sum of `wanted` minus the
+    distance, over all smaller distances."""
 
     def __init__(self, attrs, tensors, wanted):
         self.wanted = wanted
@@ -143,7 +146,7 @@ class Replica:
 
 
 def wide_batch(replica, x, margin, generator):
-    """x, if its margin is wide enough; else x moved, or one drawn in its place and moved, until it is."""
+    """Returns a batch with the margin, and the margin: `x`, else `x` moved, else another random batch, moved."""
     for _ in range(DRAWS):
         for _ in range(MOVES):
             x = x.detach().requires_grad_(margin > 0)

@@ -1,4 +1,4 @@
-"""What runs jobs through the daemon, and PyTorch on the same jobs."""
+"""The parts that train jobs through the daemon, and the same jobs with PyTorch."""
 import concurrent.futures
 import glob
 import lzma
@@ -25,9 +25,9 @@ def unpack(path, folder):
 
 
 def programs_as_built(setting, folder, sets=None):
-    """The bundle's programs laid out as the build does, for scripts that look for them there; returns the environment.
+    """Links the bundle's programs into `folder` at the places that they have in bazel-bin, for scripts. Returns the environment.
 
-    `sets` names the data sets to lay out (None: all). Decompression takes seconds.
+    `sets` names the data sets to unpack; None means all. This takes seconds.
     """
     for program in ("server/daemon/tandemd", "server/worker/tandem-worker", "client/cli/tandem"):
         os.makedirs(os.path.join(folder, os.path.dirname(program)), exist_ok=True)

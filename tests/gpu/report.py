@@ -23,7 +23,7 @@ def ends(process, seconds):
 
 
 class GpuMemory:
-    """The most memory in use on the first GPU while this is entered, by everybody, in MiB; None without nvidia-smi."""
+    """Within `with`, measures the peak memory of all processes on the first GPU. `peak` is in MiB, None without nvidia-smi."""
 
     def __enter__(self):
         self.peak = None
@@ -52,7 +52,7 @@ class GpuMemory:
 
 
 class Step:
-    """What a step left: `code` is None where it ran past its limit; `text` is its output."""
+    """The result of a step. `code` is its exit code, None if it exceeded its limit. `text` is its output."""
 
     def __init__(self, code, seconds, text):
         self.code, self.seconds, self.text = code, seconds, text
@@ -70,7 +70,7 @@ class Step:
 
 class Report:
     def __init__(self, folder, limit, step_limit=None):
-        """`limit`: seconds for all steps; `step_limit`: for each, in place of what it is given."""
+        """`limit` is the seconds for all steps. `step_limit`, if given, replaces the limit of each step."""
         os.makedirs(folder, exist_ok=True)
         self.folder = os.path.abspath(folder)
         self.end = time.monotonic() + limit
@@ -96,7 +96,7 @@ class Report:
         return process.returncode
 
     def run(self, part, name, command, limit, environment=None, folder=None, judge=None):
-        """Runs a command. `judge` takes its Step and returns what to add to the report; it may hold "failed": a reason."""
+        """Runs a command as a step. `judge(step)` returns a dict for the report, with a reason in "failed" if the step failed."""
         limit = self.step_limit or limit
         left = self.end - time.monotonic()
         if left < 1 or self.stopped:

@@ -1,4 +1,4 @@
-"""Our speed on a GPU beside PyTorch's, and the kernels that the time goes to."""
+"""Compares our speed on a GPU with PyTorch's, and lists the kernels that take most time."""
 import gzip
 import os
 import shutil
@@ -7,15 +7,15 @@ import sys
 from report import GpuMemory
 
 BATCHES = {"lenet": 128, "resnet18": 256, "matlab-cifar": 256}
-# Steps to time, and before that.
+# The numbers of timed steps and of warm-up steps.
 STEPS = {"lenet": (3000, 300), "resnet18": (300, 60), "matlab-cifar": (600, 60)}
-# Arithmetic of an image, forward and backward, and how many times PyTorch's best speed is aimed at.
+# The floating-point operations for an image, forward and backward; and the wanted speed, relative to PyTorch's best.
 FLOP = {"lenet": 13e6, "resnet18": 2.55e9, "matlab-cifar": 0.57e9}
 AIMS = {"lenet": 3.0, "resnet18": 1.5, "matlab-cifar": 1.5}
 
 
 def measure(report, part, name, command, limit, environment):
-    """A program that prints a JSON line with images_per_second."""
+    """Runs a program that prints a JSON line with images_per_second, and reports its figures."""
     with GpuMemory() as memory:
 
         def judge(step):

@@ -1,25 +1,25 @@
 #!/usr/bin/env python3
-"""A web server that serves a folder and has mishaps, to test who fetches from it.
+"""A faulty web server for a folder, to test clients that fetch from it.
 
   mishap_server.py FOLDER PORT_FILE
 
 Listens on a free port of 127.0.0.1, which it writes to PORT_FILE, and answers GET:
 
   /ok/NAME            the file, with ETag, Range, If-Range and If-None-Match
-  /no-ranges/NAME     the whole file, whatever was asked for, without a tag
+  /no-ranges/NAME     always the whole file, without an ETag
   /cut/N/NAME         the connection ends after N bytes of each response
-  /short/NAME         Content-Length says 1000 bytes more than come
-  /stall/NAME         the first response stands still in its middle, for ever
+  /short/NAME         Content-Length is 1000 bytes more than the response has
+  /stall/NAME         the first response stops in its middle, and the connection stays open
   /flaky/NAME         503 twice, then the file
-  /tenth/NAME         of ten such requests the first fails: by turns it gets 503, or half of the file
-  /changes/NAME       the first response is cut in its middle; after it the file is another one ("changed" and the file)
+  /tenth/NAME         the first of each ten requests fails: by turns with 503, or after half of the file
+  /changes/NAME       the first response is cut in its middle; then the file is "changed" followed by the old file
   /slow/NAME          100 kB a second
   /loop               redirects to itself
   /to?URL             redirects to URL
-  /status/CODE        that
-  /log                one line for each request so far: its path and its Range
-  /s3/BUCKET/NAME     the file, and /s3/BUCKET/?list-type=2 the files, two a page; for requests signed as AWS's Signature
-                      Version 4 says, with the key "tester" and the secret "a+secret/key"
+  /status/CODE        this status
+  /log                a line for each request so far: its path and its Range
+  /s3/BUCKET/NAME     the file; /s3/BUCKET/?list-type=2 lists the files, two on a page. Only for requests signed by AWS's
+                      Signature Version 4, with the key "tester" and the secret "a+secret/key"
 """
 
 import hashlib
@@ -37,7 +37,7 @@ KEY, SECRET = "tester", "a+secret/key"
 
 
 def why_unsigned(handler):
-    """The code of S3's error for a request that is not rightly signed; None for one that is."""
+    """Returns the code of S3's error if the request's signature is wrong, else None."""
     words = handler.headers.get("Authorization", "").split(" ", 1)
     if words[0] != "AWS4-HMAC-SHA256":
         return "AccessDenied"

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Checks that batch norm's 16-bit kernels store 16 bytes at a time, in the PTX that nvcc makes.
 
-nvcc splits a plain assignment of a pack into stores of 2 or 4 bytes, which cost memory bandwidth and show in no test of
-results. Needs nvcc ($CUDA_HOME or /usr/local/cuda); exits with 77 where there is none.
+nvcc splits a plain assignment of a pack into stores of 2 or 4 bytes. These stores cost memory bandwidth, and no test of
+results fails. Needs nvcc ($CUDA_HOME or /usr/local/cuda). Exits with 77 if there is no nvcc.
 """
 import os
 import re

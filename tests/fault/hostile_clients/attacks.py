@@ -1,7 +1,8 @@
 #!/usr/bin/python3
-"""The attacks of hostile_clients.sh, one after the other, against a daemon that runs; then ends the daemon.
-Prints a line of figures for each; fails where a bound is passed. With --measure the bounds of other users' waiting are held
-as well: for a machine that is free."""
+"""Runs the attacks of hostile_clients.sh, one after the other, against a running daemon. Then ends the daemon.
+
+Prints a line of figures for each attack. Fails if a bound is exceeded. --measure also checks the waiting times of other
+users, and needs an idle machine."""
 
 import argparse
 import collections
@@ -124,7 +125,7 @@ def count(line):
 
 
 def pump_until(line, holds, seconds):
-    """Takes in what comes until this holds; at most for so long, or until the connection is lost."""
+    """Receives until `holds()` is true, for at most `seconds`, or until the connection is lost."""
     deadline = time.monotonic() + seconds
     while not holds() and time.monotonic() < deadline and line.pump(0.2):
         pass

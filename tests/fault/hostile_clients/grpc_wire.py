@@ -1,4 +1,4 @@
-"""Calls over raw HTTP/2 (Debian's python3-h2), as a client may make them that is no good client."""
+"""Calls over raw HTTP/2 (Debian's python3-h2), for clients that break gRPC's rules."""
 
 import pathlib
 import select
@@ -20,14 +20,13 @@ STATUS = {"0": "OK", "1": "CANCELLED", "3": "INVALID_ARGUMENT", "5": "NOT_FOUND"
 
 
 def encode(message, text, file):
-    """The bytes of a message of tandem.v1 that is written in protocol buffers' text format."""
+    """Returns the bytes of a message of tandem.v1, from its text format."""
     return subprocess.run(["protoc", f"-I{PROTO}", f"--encode=tandem.v1.{message}", f"tandem/v1/{file}.proto"],
                           input=text.encode(), capture_output=True, check=True).stdout
 
 
 def methods():
-    """Of every method of tandem.v1: its service, its name, and the names of its request's fields, as the API's own
-    descriptors have them."""
+    """Returns each method of tandem.v1 with its service, its name, and the names of its request's fields."""
     files = sorted(str(path.relative_to(PROTO)) for path in PROTO.glob("tandem/v1/*.proto"))
     described = subprocess.run(["protoc", f"-I{PROTO}", "-o", "/dev/stdout", *files], capture_output=True, check=True).stdout
     text = subprocess.run(["protoc", "--decode=google.protobuf.FileDescriptorSet", "google/protobuf/descriptor.proto"],
@@ -73,7 +72,7 @@ def headers_of(method, token):
 
 
 class Connection:
-    """One connection. Calls are begun one after the other; what comes is taken in by `pump`. Not thread-safe."""
+    """One connection. Begins calls one after the other; `pump` receives the answers. Not thread-safe."""
 
     def __init__(self, address, token="", window=1 << 24):
         host, port = address.rsplit(":", 1)
@@ -127,8 +126,7 @@ class Connection:
         return stream
 
     def pump(self, seconds=0.0, enough=lambda: False):
-        """Takes in what comes within so many seconds, or until it is enough; pings are answered. False: the connection
-        is lost."""
+        """Receives for at most `seconds`, or until `enough`. Answers pings. Returns False if the connection is lost."""
         deadline = time.monotonic() + seconds
         while not self.is_lost:
             left = deadline - time.monotonic()
@@ -188,7 +186,7 @@ class Connection:
 
 
 def own_address():
-    """An address of this machine that is not loopback's; None if there is none."""
+    """Returns an address of this machine other than loopback, or None."""
     try:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
             # Nothing is sent.
@@ -200,8 +198,8 @@ def own_address():
 
 
 def reset_flood(address, source, token, method, body, seconds, most):
-    """Begins calls and takes them back at once, from the address `source` if it is not None, for so many seconds, `most`
-    at most. How many; and whether the server hung up."""
+    """Begins calls and cancels them at once, for `seconds`, at most `most` calls. Connects from the address `source` unless it is
+    None. Returns the number of calls, and whether the server closed the connection."""
     host, port = address.rsplit(":", 1)
     line = socket.create_connection((host, int(port)), timeout=5, source_address=(source, 0) if source else None)
     # The first call fills the server's table of headers, the others refer to it.
