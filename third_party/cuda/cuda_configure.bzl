@@ -1,6 +1,7 @@
-"""Finds the CUDA toolkit ($CUDA_HOME, else /usr/local/cuda) or leaves CUDA out, and says which.
+"""Finds the CUDA toolkit in $CUDA_HOME or /usr/local/cuda. Prints whether the build uses CUDA.
 
-The repository has `defs.bzl` with CUDA_AVAILABLE, CUDA_MAJOR (its version's; 0 without), CUDA_RELEASE, such as 13.0, NVCC, the path of the compiler, and `if_cuda(yes, no)`, and, where CUDA is there, the library `cuda`.
+The repository has `defs.bzl`, with CUDA_AVAILABLE, CUDA_MAJOR (13; 0 without a toolkit), CUDA_RELEASE ("13.0"), NVCC
+(the compiler's path) and `if_cuda(yes, no)`. With a toolkit, the repository also has the library `cuda`.
 """
 
 # cuDNN and NCCL. A toolkit may or may not include them.

@@ -1,6 +1,7 @@
-"""Finds uPlot, which draws the dashboard's charts, where deploy/setup.sh puts it; or leaves the dashboard's page out, and says so.
+"""Finds uPlot, which draws the dashboard's charts, in the folder of deploy/setup.sh.
 
-The repository has `files`, uPlot's module and style sheet, or nothing.
+Without uPlot, the build has no dashboard page, and prints this. The repository has `files`: uPlot's module and style
+sheet, or nothing.
 """
 
 _FOLDER = "/.cache/tandem/npm/uplot-1.6.32"

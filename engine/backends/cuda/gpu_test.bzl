@@ -12,17 +12,17 @@ def gpu_test(
         emulated_size = None,
         gpu_deps = ["//engine/backends/cuda"],
         emulated_deps = ["//engine/backends/cuda:emulated"]):
-    """Makes the test `name` of GPUs, where there is a toolkit, and one of the same on the emulation.
+    """Makes two tests of the same sources: one on a GPU, if the build has a CUDA toolkit, and one on the emulation.
 
     Args:
-      name: of the former, which skips what needs a GPU where there is none.
-      srcs: of both.
-      deps: of both, without a driver and kernels' code.
-      emulated: the latter's name; default: emulated_<name>.
-      size: of the former.
-      emulated_size: of the latter; default: the same.
-      gpu_deps: the driver and kernels of GPUs.
-      emulated_deps: the same of the emulation.
+      name: the GPU test's name. Without a GPU, this test skips the cases that need a GPU.
+      srcs: the sources of both tests.
+      deps: the dependencies of both tests, without a driver and kernels.
+      emulated: the emulated test's name. Default: emulated_<name>.
+      size: the GPU test's size.
+      emulated_size: the emulated test's size. Default: `size`.
+      gpu_deps: the driver and the kernels for GPUs.
+      emulated_deps: the driver and the kernels of the emulation.
     """
     cases = name + "_cases"
     cc_library(

@@ -40,13 +40,13 @@ _uninstrumented_test = rule(
 )
 
 def uninstrumented_test(name, srcs, deps, size = "medium"):
-    """A cc_test that no sanitizer has a part in.
+    """A test whose program is built without sanitizers, also with --config=asan, tsan or ubsan.
 
     Args:
-      name: of the test; its program, which is built without them where the test is, is <name>_program.
-      srcs: as of a cc_test.
-      deps: likewise; they too are built without them.
-      size: likewise.
+      name: the test's name. Its program is <name>_program.
+      srcs: as for a cc_test.
+      deps: as for a cc_test. They are also built without sanitizers.
+      size: as for a cc_test.
     """
     native.cc_binary(
         name = name + "_program",

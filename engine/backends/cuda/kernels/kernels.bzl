@@ -17,13 +17,13 @@ _TARGETS = "-gencode=arch=compute_80,code=[sm_90,compute_80]"
 _SOURCES_OF_A_GROUP = 5
 
 def cuda_kernels(name, srcs, hdrs, deps):
-    """Makes the library `name` of nvcc's objects (empty without a toolkit) and `<name>_emulated`.
+    """Makes two libraries of kernels: `name` by nvcc (empty without a toolkit), and `<name>_emulated` for the host.
 
     Args:
-      name: of the libraries.
+      name: the name of nvcc's library.
       srcs: .cu files.
-      hdrs: what they and their users include.
-      deps: libraries of the headers.
+      hdrs: the headers that the .cu files and the libraries' users include.
+      deps: the libraries that the headers need.
     """
     emulated = []
     objects = []
