@@ -40,8 +40,8 @@ class StreamObserver {
   // The stream broke, or the daemon refused it (RESOURCE_EXHAUSTED). The next attempt starts after `wait`, or
   // earlier if a lost connection is made again. Called for each failed attempt.
   virtual void Lost(const absl::Status& /*why*/, absl::Duration /*wait*/) {}
-  // The stream has messages again. Also called if a stream without messages held for a while and then broke
-  // again.
+  // The stream has messages again. Also called after a second break, if a stream without messages lasted for
+  // a while between the breaks.
   virtual void Restored() {}
 };
 
@@ -75,9 +75,8 @@ class Reconnector {
   absl::Status OnBreak(const absl::Status& why);
 
  private:
-  // Waits until `end` on SteadyNow's clock, or until the channel has its lost connection again. gRPC makes a
-  // connection only while a thread waits for the channel; otherwise a handshake takes tens of seconds.
-  // CANCELLED if the observer stops.
+  // Waits until `end` on SteadyNow's clock, or until the lost connection is made again. gRPC only connects
+  // quickly while a thread waits for the channel. CANCELLED if the observer stops.
   absl::Status Wait(absl::Duration end);
 
   const ReconnectPolicy policy_;

@@ -41,7 +41,8 @@ struct NamedPath {
   std::string* path = nullptr;
 };
 
-// Returns the source's paths that are not empty. They are valid until the spec changes in another way.
+// Returns the source's paths that are not empty. Only writing through the pointers keeps the other pointers
+// valid.
 std::vector<NamedPath> SourcePaths(v1::DatasetSpec* spec);
 
 // Returns whether the path is a URL, which the daemon fetches itself.

@@ -12,8 +12,8 @@ class WaitObserver {
   virtual ~WaitObserver() = default;
   // The daemon refused a call for now. The client repeats the call after `wait`.
   virtual void OnAskedToWait(const absl::Status& why, absl::Duration wait) = 0;
-  // Called at least every 100 ms during such a wait, and during calls for which the daemon may read much
-  // data. Returning false ends a wait with the daemon's answer, and a call with CANCELLED.
+  // Called at least every 100 ms while the client waits, and during calls for which the daemon may read much
+  // data. If it returns false, a wait ends with the daemon's answer, and a call ends with CANCELLED.
   virtual bool KeepWaiting() { return true; }
 };
 

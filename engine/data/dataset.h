@@ -53,13 +53,13 @@ struct DatasetInfo {
   TargetKind target_type = TargetKind::kClass;
   Shape target_shape = Shape();  // Of a sample's target: [] for a class, [extents...], [length].
   bool mixes_classes = false;    // Training batches have class probabilities although target_type is a class.
-  // For bytes and floats. If it is computed from the data, only the result of OpenDataset has its numbers.
-  // Before, it has stand-ins of the right size.
+  // For bytes and floats. If it is computed from the data, only OpenDataset returns its numbers.
+  // DescribeDataset returns placeholders of the right size.
   ResolvedNormalization normalization = {};
   std::vector<std::string> class_names = {};  // As many as classes, or empty.
-  // If the classes are matched to a model's: the label of each class, in the order in which settings such as
-  // class_weights count classes. First come the data's classes in their own order, then the model's others.
-  // Two classes of the data with one name have the same label. Empty if settings count labels.
+  // If the classes are matched to a model's: the model's label of each class, in the order in which settings
+  // such as class_weights count classes. The data's classes come first, in their own order, then the model's
+  // other classes. Two classes of the data with one name have the same label. Empty if settings count labels.
   std::vector<int32_t> class_labels = {};
   // Labels follow from the names, as for folders: other names would mean other labels.
   bool labels_follow_names = false;
@@ -71,8 +71,8 @@ struct DatasetInfo {
   int64_t table_columns = 0;
   std::vector<int64_t> feature_positions = {};
   std::optional<v1::TableFormat> table_format = {};
-  // How a table's rows were prepared, if they were. Only OpenDataset fits its numbers; before, it has
-  // stand-ins of the right sizes.
+  // How a table's rows were prepared, if they were. Only OpenDataset returns its numbers. DescribeDataset
+  // returns placeholders of the right sizes.
   std::optional<v1::TablePreparation> preparation = {};
   // The columns of categories of a prepared table, in the order of their inputs, without a dimension.
   std::vector<v1::EmbeddedColumn> category_columns = {};
@@ -131,19 +131,22 @@ struct OpenedDataset {
   std::unique_ptr<const Dataset> validation;  // Null without validation.
 };
 
-// Reads headers and labels, and checks that image files are as long as their headers say. `spec` has its
-// source, with paths that can be opened unchanged.
+// Reads what is needed to describe a data set: headers and labels of images and arrays, whole tables and
+// texts. Checks that image files are as long as their headers say. `spec` has its source, with paths that can
+// be opened unchanged.
 //
-// All errors are INVALID_ARGUMENT with the wrong fields relative to the spec ("idx.train_images"). A file may
-// be missing, truncated, not IDX, of another type or rank, or larger than kMaxDatasetBytes. Counts may
-// differ, a label may be outside the classes, or numbers may be wrong.
+// INVALID_ARGUMENT with the wrong fields relative to the spec ("idx.train_images"). A file may be missing,
+// truncated, not of its format, of another type or rank, or larger than kMaxDatasetBytes. Counts may differ
+// between files, a label may be outside the classes, or a number of the spec may be wrong. RESOURCE_EXHAUSTED
+// if there is not enough memory.
 //
 // If `model` is given, columns, classes and characters are matched to the model's by name. Samples, targets
 // and labels then have the model's form. Names that the model does not know, and missing columns, are also
 // INVALID_ARGUMENT.
 absl::StatusOr<DatasetInfo> DescribeDataset(const v1::DatasetSpec& spec, const DataNames* model = nullptr);
 
-// Returns the part of `spec` that decides what DescribeDataset reads: the source, and class_names if given.
+// Returns the part of `spec` that decides what DescribeDataset reads: the source, class_names, and, if the
+// source makes the validation split itself (tables, texts), validation_split.
 v1::DatasetSpec SourceAlone(const v1::DatasetSpec& spec);
 // Returns DescribeDataset(spec), given `source` = DescribeDataset(SourceAlone(spec)), which may be an error.
 // Reads no file.
@@ -172,8 +175,8 @@ absl::Status StreamTraining(const v1::DatasetSpec& spec, UseSamples use);
 inline constexpr int64_t kMaxDatasetBytes = int64_t{8} << 30;
 // The largest number of samples in a split.
 inline constexpr int64_t kMaxSamples = int64_t{1} << 28;
-// A data set may have this many classes or vocabulary tokens, and another for each target of a split. More
-// classes would cost memory without use.
+// The largest number of classes or vocabulary tokens is this, plus the number of targets in the larger split.
+// More classes would cost memory without use.
 inline constexpr int64_t kMaxClassesAnyway = int64_t{1} << 18;
 
 }  // namespace tandem

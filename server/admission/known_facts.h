@@ -29,8 +29,8 @@ struct DurableFacts {
 // are remembered until a restart. If a room is full, its oldest facts are forgotten. Thread-safe.
 class KnownFacts {
  public:
-  // Where facts are kept. Each owner's named sets have their own room, and all other facts share one room. So
-  // no user's named sets push out another user's.
+  // Selects the room in which facts are kept. Each owner's named sets have their own room, and all other
+  // facts share one room. So no user's named sets push out another user's.
   struct Place {
     // The user who registered the set; "" for sets without an owner, such as sets in data folders.
     std::string owner;

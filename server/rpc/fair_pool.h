@@ -26,10 +26,10 @@ class FairPool {
   struct Room {
     // The most tasks that wait for a thread.
     int tasks = 512;
-    // The most bytes of all accepted requests, and separately the most bytes of HoldMore.
+    // The most bytes of large requests, and separately the most bytes of large HoldMores. 64 MiB.
     int64_t bytes = 64 << 20;
-    // Work of at most `small` bytes is small and has its own limit, so that a user with a large sweep can
-    // still list jobs.
+    // A request or HoldMore of at most `small` bytes counts against `small_bytes` instead of `bytes`. So a
+    // user with a large sweep can still list jobs.
     int64_t small = 64 << 10;
     int64_t small_bytes = 32 << 20;
   };

@@ -33,8 +33,9 @@ class LocalData {
   void Ensure(const std::string& user, const v1::DatasetSpec& spec, const std::string& field,
               absl::AnyInvocable<void(absl::StatusOr<v1::DatasetSpec>)> then) const;
 
-  // The same for callers that cannot wait: if the data is not here, the error says that it is being fetched.
-  // Both functions may make the daemon connect to any named host, so they are not for viewers.
+  // Like Ensure, for callers that cannot wait. If the data is not here, the error is DATA_BEING_FETCHED.
+  // Ensure and EnsureNow may make the daemon connect to any host that a user names, so viewers must not call
+  // them.
   absl::StatusOr<v1::DatasetSpec> EnsureNow(const std::string& user, const v1::DatasetSpec& spec,
                                             const std::string& field) const;
 

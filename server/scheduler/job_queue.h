@@ -89,8 +89,9 @@ class JobQueue {
   // the group loses a level.
   bool Start(const std::string& id, absl::Time now, bool was_longest);
 
-  // Notes the groups with a job that could still run after a decision, and the start of the longest such
-  // job's wait. The waits of these groups continue or begin now. All other groups' waits end.
+  // Call after each decision. `waiting` has each group with a job that could run but did not start, and the
+  // time since when the longest-waiting such job waits. The waits of these groups continue or begin now. All
+  // other groups' waits end.
   void NoteWaiting(const std::map<GroupKey, absl::Time>& waiting, absl::Time now);
   // Sets the start of a group's wait from before this queue existed. Does nothing if the group has no jobs.
   void RestoreWait(const GroupKey& group, absl::Time since);

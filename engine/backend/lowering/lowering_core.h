@@ -90,8 +90,9 @@ class LoweringCore {
   std::vector<Region> DefineAllPlain(const Node& node);
   // Defines that the value shares the place of another value.
   void Alias(ValueId id, Place place) { places_[id].push_back(std::move(place)); }
-  // Returns the place of an all_reduce node's i-th input. All its inputs are together, in order. Those for
-  // parameters have the parameters' layouts. So all replicas agree, whatever their batches are.
+  // Returns the place for the i-th input of an all_reduce node. All inputs are next to each other, in order.
+  // Gradients have the layouts of their parameters, so all replicas agree, whatever the sizes of their
+  // batches.
   absl::StatusOr<Place> BucketSlot(const Node& all_reduce, size_t i);
   // Returns whether the region belongs to an all_reduce's bucket.
   bool InBucket(Region region) const;

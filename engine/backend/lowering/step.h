@@ -19,7 +19,7 @@ namespace tandem {
 // backend's steps compute with.
 struct RunMemory {
   std::byte* const* buffers = nullptr;  // By buffer. The same in all runs, except for inputs.
-  // On a GPU: for steps on the host. Its calls see the device's memory after all earlier work of the stream.
+  // On a GPU, only steps on the host use it. Its calls wait for all earlier work of the stream.
   Communicator* communicator = nullptr;
   BegunReductions* reductions = nullptr;  // Of this run.
 
@@ -34,13 +34,14 @@ template <typename RunContext>
 struct StepOf {
   std::string name = {};  // For profiles: the op's kind and its implementation.
   double flops = 0;       // For profiles: OpCost::flops of the op.
-  // Whole buffers. A step that writes a part of a buffer lists it in both, so that the rest stays.
+  // Whole buffers. A step that writes a part of a buffer lists the buffer in both vectors, so that the rest
+  // stays.
   std::vector<Region> reads = {};
   std::vector<Region> writes = {};
   // Pairs (write, read) of positions: the write may reuse the memory of the read.
   std::vector<std::pair<int, int>> in_place = {};
-  // On a GPU: puts work into the stream and has no other effect, because `run` may be called once and its
-  // work repeated.
+  // Does the step's work. On a GPU, it only puts work into the stream: a recorded run repeats this work
+  // without another call of `run`.
   std::function<absl::Status(const RunContext&)> run = {};
   // Called once, after all buffers except inputs have their memory. On a GPU, inputs have their memory too,
   // and `bind` may put work into the stream. `run` and `bind` share state through a pointer.

@@ -182,8 +182,9 @@ struct Kernels {
   // dweight from x and dy. Items: out_channels.
   void (*conv_grad_weight)(const ConvSizes& sizes, const float* x, const float* dy, float* dweight,
                            int64_t begin, int64_t end);
-  // As conv_grad_weight for a dy that is the max_pool_grad of `dpooled`. It never stores the whole dy. Lanes
-  // of `pool` are 16. `scratch` is a thread's own, with pooled_grad_weight_scratch(sizes) floats.
+  // As conv_grad_weight, but takes the gradient `dpooled` of a max pooling after the convolution, and never
+  // stores the whole dy. Lanes of `pool` are 16. `scratch` is a thread's own, with
+  // pooled_grad_weight_scratch(sizes) floats.
   int64_t (*pooled_grad_weight_scratch)(const ConvSizes& sizes);
   void (*pooled_grad_weight)(const ConvSizes& sizes, const PoolSizes& pool, const float* x,
                              const uint8_t* index, const float* dpooled, float* dweight, float* scratch,
@@ -244,9 +245,9 @@ struct Kernels {
   void (*average_pool)(const PoolSizes& sizes, const float* x, float* y, int64_t begin, int64_t end);
   void (*average_pool_grad)(const PoolSizes& sizes, const float* dy, float* dx, int64_t begin, int64_t end);
 
-  // The mean of a part, and from kPartialLanes on the sum of squared differences from it, for each channel
-  // lane (or a single channel). At 2 kPartialLanes the count. Each item has kChannelPartial doubles. Items:
-  // groups * parts.
+  // The statistics of each part, for each channel lane (or the single channel): the mean, from kPartialLanes
+  // on the sum of squared differences from the mean, and at 2 kPartialLanes the count. Each item has
+  // kChannelPartial doubles. Items: groups * parts.
   void (*channel_moments)(const ChannelSizes& sizes, const void* x, double* partials, int64_t begin,
                           int64_t end);
   // y = affine(x). `addend`, if not null, is added before the ReLU. Items: outer * groups.

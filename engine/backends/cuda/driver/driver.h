@@ -157,8 +157,9 @@ class RecordedPart {
     std::swap(graph_, other.graph_);
     return *this;
   }
-  // Takes the clears with which the part begins, of at most `most_bytes` bytes each, out of the part. The
-  // caller must clear this memory before the part. Leaves at least a single piece of work in the part.
+  // Removes from the part the clears of at most `most_bytes` bytes with which it begins, and returns their
+  // ranges. The caller must clear these ranges before the part runs. Leaves at least a single piece of work
+  // in the part.
   absl::StatusOr<std::vector<MemoryRange>> TakeClears(int64_t most_bytes);
 
  private:
