@@ -101,10 +101,41 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"training.epochs=[",
              "training.epochs: the value is not valid YAML: end of sequence flow not found"},
         Case{"name=", "name: has no value; want text, or leave it out"},
-        Case{"name=null", "name: has no value; want text, or leave it out"},
+        Case{"model.layers[0].conv2d.kernel[1]=null",
+             "model.layers[0].conv2d.kernel[1]: has no value; want a whole number, or leave it out"},
         Case{"name=[a]", "name: want text, got a list"},
         Case{"name={a: b}", "name: want text, got a mapping"},
         Case{"name=\"a\"b\"", "name: the value has a second YAML document (`---`); give one value"}));
+
+TEST(NullOverrideTest, UnsetsFields) {
+  v1::JobSpec spec = ParseJobFile(kJob, "job.yaml")->spec;
+  spec.mutable_dataset()->mutable_validation_split()->set_fraction(0.5);
+  v1::JobSpec wanted = spec;
+  wanted.clear_name();
+  wanted.mutable_dataset()->clear_validation_split();
+  wanted.mutable_model()->mutable_layers(0)->mutable_conv2d()->clear_kernel();
+  wanted.mutable_training()->clear_epochs();
+  wanted.mutable_training()->mutable_optimizer()->clear_nesterov();
+  for (const char* assignment :
+       {"name=null", "dataset.validation_split = null ", "model.layers[0].conv2d.kernel=null",
+        "training.epochs=null", "training.optimizer.nesterov=null"}) {
+    const absl::Status status = ApplyOverride(assignment, &spec);
+    EXPECT_TRUE(status.ok()) << status;
+  }
+  EXPECT_TRUE(google::protobuf::util::MessageDifferencer::Equals(spec, wanted)) << spec.DebugString();
+}
+
+TEST(NullOverrideTest, AddsNothing) {
+  const v1::JobSpec before = ParseJobFile(kJob, "job.yaml")->spec;
+  for (const char* assignment :
+       {"training.weight_average=null", "training.weight_average.decay=null",
+        "dataset.normalization.mean=null", "training.optimizer.sgd.learning_rate=null"}) {
+    v1::JobSpec spec = before;
+    const absl::Status status = ApplyOverride(assignment, &spec);
+    EXPECT_TRUE(status.ok()) << status;
+    EXPECT_TRUE(google::protobuf::util::MessageDifferencer::Equals(spec, before)) << assignment;
+  }
+}
 
 class TextOverrideTest : public ::testing::TestWithParam<Case> {};
 

@@ -91,6 +91,33 @@ std::string LayoutNotice(const v1::Model& model) {
                       "; if they are [height, width, channels], give dataset.npy.layout: nhwc.");
 }
 
+std::string OutputNotice(const v1::Model& model, const v1::Loss& loss) {
+  if (model.layers().empty()) return "";
+  const v1::Layer& last = *model.layers().rbegin();
+  const std::string name = absl::StrCat("the last layer, \"", last.name(), "\",");
+  if (loss.has_negative_log_likelihood() || loss.has_kl_divergence()) {
+    const bool has_logarithms = std::any_of(model.layers().begin(), model.layers().end(),
+                                            [](const v1::Layer& layer) { return layer.has_log_softmax(); });
+    if (has_logarithms) return "";
+    return absl::StrCat(
+        "The loss takes logarithms of probabilities, but ", name,
+        " is no log_softmax; add a layer log_softmax",
+        loss.has_negative_log_likelihood() ? ", or give the loss softmax_cross_entropy." : ".");
+  }
+  if (loss.has_softmax_cross_entropy() && last.has_softmax()) {
+    return absl::StrCat("The loss computes the softmax itself, but ", name,
+                        " is a softmax, too; remove the layer.");
+  }
+  const bool is_sigmoid = last.dense().activation() == v1::ACTIVATION_SIGMOID ||
+                          last.conv2d().activation() == v1::ACTIVATION_SIGMOID ||
+                          last.activation().function() == v1::ACTIVATION_SIGMOID;
+  if (loss.has_binary_cross_entropy_with_logits() && is_sigmoid) {
+    return absl::StrCat("The loss computes the sigmoid itself, but ", name,
+                        " computes a sigmoid, too; remove the sigmoid.");
+  }
+  return "";
+}
+
 std::string UntrainedClassesNotice(const v1::DatasetSpec& dataset, const DatasetInfo& info,
                                    const std::vector<int64_t>& train,
                                    const std::vector<int64_t>& validation) {

@@ -32,6 +32,10 @@ std::string ScalingNotice(const v1::Schedule& schedule, int replicas, double fir
 std::string DataNotice(const v1::JobSpec& spec, const DatasetInfo& data, bool planned,
                        const std::string& no_memory);
 
+// About a last layer whose outputs the loss does not take: a softmax or a sigmoid that the loss computes
+// itself, or no log_softmax for a loss of logarithms of probabilities. The layers have names.
+std::string OutputNotice(const v1::Model& model, const v1::Loss& loss);
+
 // About a convolutional network whose samples look like [height, width, channels].
 std::string LayoutNotice(const v1::Model& model);
 

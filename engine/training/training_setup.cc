@@ -81,6 +81,7 @@ absl::Status TrainingSetup::OpenData() {
   data_ = *std::move(opened);
   for (const std::string& notice : data_.info.notices) Notify(notice);
   Notify(LayoutNotice(spec().model()));
+  Notify(OutputNotice(spec().model(), spec().training().loss()));
   Notify(BatchNotice(spec().training().global_batch_size(), data_.info.train_samples));
   return NotifyOfClasses();
 }

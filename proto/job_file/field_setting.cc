@@ -68,6 +68,16 @@ bool IsYamlText(absl::string_view text) {
   }
 }
 
+// Unsets a field. If the field is not set, the job does not change: FindField adds the messages on the path.
+void Unset(const FieldPlace& place, v1::JobSpec* changed, v1::JobSpec* spec) {
+  const Reflection& reflection = *place.message->GetReflection();
+  const bool is_set = place.field->is_repeated() ? reflection.FieldSize(*place.message, place.field) > 0
+                                                 : reflection.HasField(*place.message, place.field);
+  if (!is_set) return;
+  reflection.ClearField(place.message, place.field);
+  *spec = std::move(*changed);
+}
+
 // Returns the text as a quoted YAML scalar.
 std::string QuotedYaml(absl::string_view text) {
   return absl::StrCat(
@@ -128,6 +138,10 @@ absl::Status ApplyOverride(absl::string_view assignment, v1::JobSpec* spec) {
   const absl::StatusOr<FieldPlace> place = FindField(path, &SpellingHint, &scratch);
   if (!place.ok()) return place.status();
   absl::string_view text = absl::StripAsciiWhitespace(value);
+  if (text == "null" && place->index < 0) {
+    Unset(*place, &scratch, spec);
+    return absl::OkStatus();
+  }
   if (!IsText(*place) || value.empty() || IsYamlText(text)) return SetField(path, value, spec);
   // A space or a tab may be a table's delimiter.
   if (text.empty()) text = value;

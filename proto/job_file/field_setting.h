@@ -13,6 +13,7 @@ namespace tandem {
 // and a whole list may be set: "model.layers[0].conv2d.filters=8", "model.layers[0].conv2d.kernel=[3, 3]". A
 // member of a oneof replaces the other members. For a text field, only quoted text, [...], {...} and null are
 // YAML. Other text stands for itself, without outer spaces unless it has nothing else: "csv.delimiter=#".
+// Null unsets a field: "dataset.validation_split=null". An element of a list cannot be unset.
 // INVALID_ARGUMENT with a line for each problem; the job then does not change.
 absl::Status ApplyOverride(absl::string_view assignment, v1::JobSpec* spec);
 

@@ -108,7 +108,8 @@ std::string AdviceOnFiles(const DatasetsAddOptions& options, v1::DatasetSpec spe
     const std::filesystem::path here = std::filesystem::path(options.data.Folder()) / *path.path;
     if (client::IsUrl(*path.path) || !std::filesystem::exists(here, ignored)) continue;
     return absl::StrCat("Paths are paths of the daemon's machine, but ", here.string(),
-                        " is on this machine. --upload sends the files to the daemon.\n");
+                        " is on this machine. --upload sends the files to the daemon",
+                        options.check ? "; --check reads files of its data folders alone" : "", ".\n");
   }
   return "";
 }

@@ -292,7 +292,8 @@ absl::StatusOr<CsvColumns> PlanCsvColumns(const v1::CsvSource& source, const Csv
     if (profile.is_order_unknown() && kind == v1::COLUMN_KIND_DATE) {
       columns.notices.push_back(
           absl::StrCat("The dates of the column ", QuotedCell(name),
-                       " are read with the month first, because no date shows the order."));
+                       " are read with the month first, because no date shows the order; if the day is "
+                       "first, write the dates as 2024-05-31."));
     }
     // A notice names a column without a name already, and the only column cannot be left out.
     if (profile.counts_rows() && !name.empty() && table.features.size() > 1 &&
