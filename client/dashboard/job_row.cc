@@ -58,7 +58,9 @@ json JobRow(const v1::Job& job, const std::deque<double>& losses, double now) {
   if (job.has_last_epoch()) newest = epoch.has_validation() ? &epoch.validation() : &epoch.training();
   // Validations may come between the ends of epochs, and after the last epoch.
   if (job.summary().has_validation()) newest = &job.summary().validation();
+  // The values of jobs without a validation cannot be compared with those of other jobs.
   if (newest != nullptr) {
+    if (newest == &progress.training() || newest == &epoch.training()) row["of_training"] = true;
     row["loss"] = Number(newest->loss());
     if (const std::string metric = client::MainMetric(*newest); !metric.empty()) {
       row["metric"] = metric;

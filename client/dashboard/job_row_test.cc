@@ -77,6 +77,18 @@ TEST(JobRowTest, AnEndedJobShowsItsLastValidation) {
   EXPECT_EQ(row["value"], 0.5);
 }
 
+TEST(JobRowTest, ValuesOfTrainingAreMarked) {
+  const json running = JobRow(Job("progress { step: 1 training { loss: 2 } }"), {}, 10);
+  EXPECT_EQ(running["of_training"], true);
+  const json trained = JobRow(Job("last_epoch { epoch: 1 training { loss: 2 } }"), {}, 10);
+  EXPECT_EQ(trained["of_training"], true);
+  const json validated =
+      JobRow(Job("last_epoch { epoch: 1 training { loss: 2 } validation { loss: 3 } }"), {}, 10);
+  EXPECT_EQ(validated["loss"], 3);
+  EXPECT_FALSE(validated.contains("of_training"));
+  EXPECT_FALSE(JobRow(Job("summary { validation { loss: 3 } }"), {}, 10).contains("of_training"));
+}
+
 TEST(JobRowTest, AResumedJobCountsAllAttempts) {
   const json row =
       JobRow(Job(R"(state: JOB_STATE_SUCCEEDED start_time { seconds: 100 } end_time { seconds: 103 }

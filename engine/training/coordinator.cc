@@ -24,6 +24,7 @@ void Coordinator::Open() {
   reporter_ = std::make_unique<Reporter>(setup_.spec(), setup_.length(), setup_.device_names(),
                                          setup_.validates(), learning_rate_.get(), &first_dealt_->averaging,
                                          options.clock, &setup_.observer());
+  reporter_->SetClassNames(setup_.data().info.class_names);
   if (setup_.data().info.preparation.has_value()) {
     reporter_->SetTargetDeviation(setup_.data().info.preparation->target_deviation());
   }

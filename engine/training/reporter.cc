@@ -59,6 +59,10 @@ v1::Evaluation Reporter::Evaluate(const Measurement& measurement) const {
   v1::Evaluation evaluation;
   ReadMeter(training_spec_, measurement.sums, &evaluation);
   if (measurement.evaluator != nullptr) measurement.evaluator->Fill(&evaluation);
+  if (evaluation.has_classification()) {
+    evaluation.mutable_classification()->mutable_class_names()->Assign(class_names_.begin(),
+                                                                       class_names_.end());
+  }
   RestoreTargetScale(training_spec_, target_deviation_, &evaluation);
   evaluation.set_samples(measurement.samples);
   return evaluation;

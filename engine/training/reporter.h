@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -46,6 +47,10 @@ class Reporter {
   // before any measurement is added. Default: 0, targets of the data's scale.
   void SetTargetDeviation(double deviation) { target_deviation_ = deviation; }
 
+  // Sets the classes' names, in the order of labels. Call it before any validation is added. Default: no
+  // names.
+  void SetClassNames(std::vector<std::string> names) { class_names_ = std::move(names); }
+
   // Takes the replicas' measurements from the last report to step `steps`, counted from 1 over all epochs.
   // OUT_OF_RANGE if the mean loss is not finite, or if gradients were not finite for 200 steps in a row.
   absl::Status AddTraining(int64_t steps, const AfterStep& after, const std::vector<Measurement>& replicas);
@@ -87,6 +92,7 @@ class Reporter {
   const Clock* const clock_;
   TrainerObserver* const observer_;
   double target_deviation_ = 0;
+  std::vector<std::string> class_names_;
 
   Judge judge_;
   std::vector<double> loads_;

@@ -262,6 +262,11 @@ void MessageReader::ReadList(const YAML::Node& node, const FieldDescriptor& fiel
 void MessageReader::ReadValue(const YAML::Node& node, const FieldDescriptor& field, const std::string& path,
                               Message* message) {
   if (field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
+    // Nothing chooses a member of a oneof, such as `flatten:`. Elsewhere it could mean the defaults or no
+    // message.
+    if (node.IsNull() && field.real_containing_oneof() == nullptr) {
+      return Report(key_position_, path, "has no value; write {} for its defaults, or leave it out");
+    }
     Message* child = field.is_repeated() ? message->GetReflection()->AddMessage(message, &field)
                                          : message->GetReflection()->MutableMessage(message, &field);
     const FieldDescriptor* const holder = std::exchange(holder_, &field);

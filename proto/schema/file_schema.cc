@@ -119,12 +119,14 @@ std::vector<const FieldDescriptor*> NamedMembers(const Descriptor& type) {
   return members;
 }
 
-// The types of the value of a message or an enum.
+// The types of a value of a message or an enum. Nothing is a value of a oneof's member alone.
 Json TypesOf(const FieldDescriptor& field) {
   if (field.cpp_type() == FieldDescriptor::CPPTYPE_ENUM) return "string";
   if (IsAnything(*field.message_type())) return {"string", "number", "boolean", "array", "object"};
-  if (NamedMembers(*field.message_type()).empty()) return {"object", "null"};
-  return {"object", "string", "null"};
+  Json types = {"object"};
+  if (!NamedMembers(*field.message_type()).empty()) types.push_back("string");
+  if (field.real_containing_oneof() != nullptr) types.push_back("null");
+  return types;
 }
 
 class SchemaMaker {
@@ -184,7 +186,7 @@ class SchemaMaker {
       if (is_reference) schema.update({{"type", TypesOf(field)}, {"allOf", {value}}});
       if (!is_reference) schema.update(value);
     } else if (field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
-      schema.update({{"type", "array"}, {"items", value}});
+      schema.update({{"type", "array"}, {"items", {{"type", TypesOf(field)}, {"allOf", {value}}}}});
     } else if (is_reference) {
       schema.update({{"if", {{"type", "array"}}}, {"then", {{"items", value}}}, {"else", value}});
     } else {

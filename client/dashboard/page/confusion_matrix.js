@@ -3,9 +3,14 @@
 import {h, svg} from "./dom.js";
 import {count} from "./format.js";
 
-// Returns the matrix as a picture. Rows are the true classes, columns the predicted ones.
-export function confusionMatrix({classes, counts}) {
+// The longest shown name; a title has the whole name.
+const LONGEST_NAME = 14;
+
+// Returns the matrix as a picture. Rows are the true classes, columns the predicted ones. Without names, the classes
+// are named by their labels.
+export function confusionMatrix({classes, counts, names = []}) {
   const n = Number(classes);
+  const nameOf = (i) => names[i] ?? String(i);
   const size = Math.max(3, Math.min(46, Math.floor(600 / n)));
   const sums = Array.from({length: n}, (_, row) =>
     counts.slice(row * n, row * n + n).reduce((sum, one) => sum + Number(one), 0),
@@ -31,13 +36,22 @@ export function confusionMatrix({classes, counts}) {
     });
     return canvas;
   }
+  const shown = Array.from({length: n}, (_, i) => {
+    const name = nameOf(i);
+    return name.length > LONGEST_NAME ? `${name.slice(0, LONGEST_NAME - 1)}…` : name;
+  });
+  const longest = Math.max(...shown.map((name) => name.length));
+  // Names beside rows and above columns. Long names stand upright above their columns.
+  const isUpright = longest * 7 > size;
+  const left = Math.max(40, longest * 7 + 12);
+  const top = isUpright ? Math.max(20, longest * 7 + 8) : 20;
   return svg(
     "svg",
     {
       class: "matrix",
-      width: n * size + 40,
-      height: n * size + 40,
-      viewBox: `0 0 ${n * size + 40} ${n * size + 40}`,
+      width: left + n * size,
+      height: top + n * size + 20,
+      viewBox: `0 0 ${left + n * size} ${top + n * size + 20}`,
       role: "img",
       "aria-label": label,
     },
@@ -47,14 +61,14 @@ export function confusionMatrix({classes, counts}) {
       return svg(
         "rect",
         {
-          x: 40 + column * size,
-          y: 20 + row * size,
+          x: left + column * size,
+          y: top + row * size,
           width: size - 1,
           height: size - 1,
           fill: color(i),
           "fill-opacity": shade(one, i).toFixed(3),
         },
-        svg("title", {}, `true ${row}, predicted ${column}: ${count(one)}`),
+        svg("title", {}, `true ${nameOf(row)}, predicted ${nameOf(column)}: ${count(one)}`),
       );
     }),
     n <= 14 &&
@@ -62,16 +76,21 @@ export function confusionMatrix({classes, counts}) {
         svg(
           "text",
           {
-            x: 40 + (i % n) * size + (size - 1) / 2,
-            y: 24 + Math.floor(i / n) * size + size / 2,
+            x: left + (i % n) * size + (size - 1) / 2,
+            y: top + 4 + Math.floor(i / n) * size + size / 2,
             "text-anchor": "middle",
           },
           Number(one) ? count(one) : "",
         ),
       ),
-    Array.from({length: n}, (_, i) => [
-      svg("text", {x: 34, y: 20 + i * size + size * 0.65, "text-anchor": "end"}, i),
-      svg("text", {x: 40 + i * size + size / 2, y: 14, "text-anchor": "middle"}, i),
-    ]),
+    shown.map((name, i) => {
+      const [x, y] = [left + i * size + size / 2, top - 6];
+      return [
+        svg("text", {x: left - 6, y: top + i * size + size * 0.65, "text-anchor": "end"}, name),
+        isUpright
+          ? svg("text", {x: x + 4, y, transform: `rotate(-90 ${x + 4} ${y})`}, name)
+          : svg("text", {x, y, "text-anchor": "middle"}, name),
+      ];
+    }),
   );
 }

@@ -154,8 +154,8 @@ export class History {
   }
 
   #takeMatrix(evaluation, sequence) {
-    const matrix = evaluation?.classification?.confusion_matrix;
-    if (matrix) this.matrix = {...matrix, sequence};
+    const report = evaluation?.classification;
+    if (report?.confusion_matrix) this.matrix = {...report.confusion_matrix, names: report.class_names, sequence};
   }
 
   #addAll(part, step, at, evaluation) {

@@ -11,13 +11,16 @@ const SORTS = {
   name: (a, b) => collator.compare(title(a), title(b)),
   state: (a, b) => ORDER.indexOf(a.state) - ORDER.indexOf(b.state) || b.create_time - a.create_time,
   user: (a, b) => collator.compare(a.user, b.user) || b.create_time - a.create_time,
-  // Jobs with the same metric are together, best first; then jobs without a metric.
+  // Jobs with the same metric are together, best first; then jobs without a metric. Values of training are behind those
+  // of validation.
   value: (a, b) =>
     (a.metric ?? LAST).localeCompare(b.metric ?? LAST) ||
+    Number(a.of_training ?? false) - Number(b.of_training ?? false) ||
     (a.smaller_is_better
       ? (a.value ?? Infinity) - (b.value ?? Infinity)
       : (b.value ?? -Infinity) - (a.value ?? -Infinity)),
-  loss: (a, b) => (a.loss ?? Infinity) - (b.loss ?? Infinity),
+  loss: (a, b) =>
+    Number(a.of_training ?? false) - Number(b.of_training ?? false) || (a.loss ?? Infinity) - (b.loss ?? Infinity),
 };
 const SORT_NAMES = {
   newest: "newest first",
@@ -75,6 +78,7 @@ function progressOf(row) {
 
 function cells(row) {
   const jobId = id(row.name);
+  const measured = row.of_training ? "dim" : "";
   // On a phone, the rest of the id tells jobs of one name apart.
   const prefix = row.display_name && jobId.startsWith(`${row.display_name}-`) ? `${row.display_name}-` : "";
   return [
@@ -89,11 +93,11 @@ function cells(row) {
     ),
     h("span", {class: `state ${row.state}`, title: row.message}, row.state.toLowerCase()),
     h("span", {}, progressOf(row)),
-    h("span", {class: "number"}, measure(row.loss)),
+    h("span", {class: `number ${measured}`, title: row.of_training ? "of training" : ""}, measure(row.loss)),
     h(
       "span",
-      {class: "number wide-only", title: row.metric},
-      row.value === undefined ? "" : `${row.metric} ${measure(row.value)}`,
+      {class: `number wide-only ${measured}`, title: row.of_training ? `${row.metric} of training` : row.metric},
+      row.value === undefined ? "" : `${row.of_training ? "train " : ""}${row.metric} ${measure(row.value)}`,
     ),
     h("span", {class: "number wide-only"}, row.state === "RUNNING" ? rate(row.rate) : ""),
     h(

@@ -31,7 +31,8 @@ export async function until(what, holds, seconds = PATIENCE) {
 
 // A job on made-up data. `epochs` of 64 steps, a report each.
 export const spec = (name, epochs, more = {}) => ({name,
-  dataset: {synthetic: {shape: [1, 16, 16], classes: 4, train_samples: 4096, validation_samples: 64, seed: 1}},
+  dataset: {synthetic: {shape: [1, 16, 16], classes: 4, train_samples: 4096, validation_samples: 64, seed: 1},
+            class_names: ["ash", "beech", "cherry", "dogwood of the north"]},
   model: {input: {shape: [1, 16, 16]}, layers: [{dense: {units: 32, activation: "relu"}}, {dense: {units: 4}}]},
   training: {loss: {softmax_cross_entropy: {}}, optimizer: {sgd: {learning_rate: 0.01}}, metrics: ["accuracy", "confusion_matrix"],
              global_batch_size: 64, epochs, report: {every_steps: 64}, ...more}});

@@ -256,6 +256,9 @@ await test("an ended job's curves, tables and files are the log's", async () => 
   expectSame(await curvesOf(page), stored);
   await until("three epochs", async () => (await page.getByRole("region", {name: "Epochs", exact: true}).locator("tbody tr").count()) === 3);
   await until("16 cells", async () => (await page.locator("svg.matrix rect").count()) === 16);
+  const matrix = page.locator("svg.matrix");
+  assert.match(await matrix.locator("title").nth(7).textContent(), /^true beech, predicted dogwood of the north: /);
+  assert.deepEqual((await matrix.locator("text").allTextContents()).slice(-8), ["ash", "beech", "cherry", "dogwood of th…"].flatMap((name) => [name, name]));
   await page.getByText("Job file").click();
   await until("the job file", async () => (await page.locator("pre").allTextContents()).join().includes("softmax_cross_entropy"));
   await page.getByText("Layers", {exact: true}).click();

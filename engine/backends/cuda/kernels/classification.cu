@@ -52,13 +52,13 @@ struct CrossEntropyRows {
     if (work.correct != nullptr) before = lanes.Reduce(before, 0, Sum());
     if (counts && (work.probabilities != nullptr || work.grad != nullptr)) {
       const float share = 1 / sum;
-      float* probabilities = work.probabilities + n * classes;
-      X* grad = static_cast<X*>(work.grad) + n * classes;
+      float* probabilities = work.probabilities == nullptr ? nullptr : work.probabilities + n * classes;
+      X* grad = work.grad == nullptr ? nullptr : static_cast<X*>(work.grad) + n * classes;
       const float factor = work.grad == nullptr ? 0 : *work.grad_loss / static_cast<float>(work.rows);
       for (int64_t c = lanes.lane; c < classes; c += kLanes) {
         const float probability = expf(ToFloat(x[c]) - largest) * share;
-        if (work.probabilities != nullptr) probabilities[c] = probability;
-        if (work.grad != nullptr) grad[c] = To<X>(factor * (probability - (c == label ? 1.0f : 0.0f)));
+        if (probabilities != nullptr) probabilities[c] = probability;
+        if (grad != nullptr) grad[c] = To<X>(factor * (probability - (c == label ? 1.0f : 0.0f)));
       }
     }
     const double loss = log(static_cast<double>(sum)) - (static_cast<double>(score) - largest);
