@@ -51,12 +51,14 @@ class BatchNormLayerKind final : public OneInputLayerKind {
     const v1::BatchNorm& norm = layer.batch_norm();
     const Shape batch = context.graph.value(input).shape;
     const Shape channels({batch[1]});
-    const bool syncs = context.training && norm.sync();
+    // A frozen layer uses its running statistics.
+    const bool is_training = context.training && !context.frozen;
+    const bool syncs = is_training && norm.sync();
     if (syncs && context.batch.fault != nullptr) return FieldError("batch_norm.sync", context.batch.fault);
     const bool is_whole = !syncs || context.batch.share == 1;
     // Replicas without samples synchronise too, so the share does not matter here.
     const bool joins = syncs && context.batch.replicas > 1;
-    if (context.training && is_whole && batch.elements() == batch[1]) {
+    if (is_training && is_whole && batch.elements() == batch[1]) {
       return FieldError(
           "batch_norm",
           absl::StrCat("trains on a share of one sample, ", batch.ToString(),
@@ -70,7 +72,7 @@ class BatchNormLayerKind final : public OneInputLayerKind {
     ValueId output = kNoValue;
     if (joins) {
       TANDEM_ASSIGN_OR_RETURN(output, BuildSync(norm, std::move(inputs), context));
-    } else if (context.training) {
+    } else if (is_training) {
       TANDEM_ASSIGN_OR_RETURN(
           const std::vector<ValueId> outputs,
           context.graph.AddNode(std::make_shared<BatchNormOp>(norm.momentum(), norm.epsilon()),

@@ -45,8 +45,8 @@ struct Network {
 // Options of BuildModel.
 struct BuildOptions {
   // Returns whether the layer with this whole name ("<block>.<layer>") is frozen. A frozen block includes its
-  // inner layers. The parameters of a frozen layer are marked. In training it acts as in validation. Default:
-  // no layer is frozen.
+  // inner layers. The parameters of a frozen layer are marked. A frozen batch_norm uses its running
+  // statistics in training too. Default: no layer is frozen.
   std::function<bool(absl::string_view name)> is_frozen = nullptr;
   // Receives the layers. May be null.
   ModelTrace* trace = nullptr;

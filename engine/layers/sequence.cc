@@ -182,7 +182,6 @@ absl::StatusOr<ValueId> BuildLayer(const v1::Layer& layer, const std::vector<Val
   const std::string name = absl::StrCat(context.prefix, layer.name());
   LayerContext own = context;
   own.frozen |= context.is_frozen != nullptr && (*context.is_frozen)(name);
-  own.training &= !own.frozen;
   if (context.trace == nullptr) return kind.BuildFrom(layer, sources, own);
 
   std::map<ValueId, std::string>& names = context.trace->names;

@@ -1,5 +1,6 @@
 #include "engine/training/layer_selection.h"
 
+#include <algorithm>
 #include <string>
 
 #include "engine/base/field_violations.h"
@@ -70,6 +71,23 @@ TEST(LayerSelectionTest, FrozenLayersMarkTheirParameters) {
   // The frozen layer's statistics are read only.
   for (const Node& node : graph.nodes())
     EXPECT_THAT(node.op->MutatedInputs(), ElementsAre()) << node.op->kind();
+}
+
+TEST(LayerSelectionTest, DropoutActsInAFrozenBlock) {
+  v1::JobSpec spec = Spec("frozen_layers: ['block', 'dropout_*', 'dense_1']");
+  spec.mutable_model()->mutable_layers(1)->mutable_residual()->add_layers()->mutable_dropout()->set_rate(0.5);
+  spec.mutable_model()->add_layers()->mutable_dropout()->set_rate(0.5);
+  FillModelDefaults(spec.mutable_model());
+  for (const bool training : {false, true}) {
+    Graph graph;
+    const ValueId input = graph.AddInput("x", DType::kFloat32, Shape({2, 1, 4, 4}));
+    const auto network =
+        BuildModel(spec.model(), input, DType::kFloat32, training, graph, BuildOptionsOf(spec));
+    ASSERT_TRUE(network.ok()) << network.status();
+    EXPECT_EQ(std::count_if(graph.nodes().begin(), graph.nodes().end(),
+                            [](const Node& node) { return node.op->kind() == "dropout"; }),
+              training ? 2 : 0);
+  }
 }
 
 TEST(LayerSelectionTest, NamesPatternsThatMatchNothing) {

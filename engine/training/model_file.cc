@@ -9,7 +9,9 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "engine/base/file_pieces.h"
 #include "engine/base/status_macros.h"
+#include "engine/checkpoint/safetensors_layout.h"
 #include "engine/data/table/table_encoder.h"
 #include "google/protobuf/struct.pb.h"
 #include "google/protobuf/util/json_util.h"
@@ -168,6 +170,28 @@ bool IsModelOf(const std::map<std::string, std::string>& metadata, const v1::Bes
   v1::BestResult read;
   return found != metadata.end() && google::protobuf::util::JsonStringToMessage(found->second, &read).ok() &&
          google::protobuf::util::MessageDifferencer::Equals(read, best);
+}
+
+absl::StatusOr<v1::BestResult> ReadBestResult(const RandomAccessFile& file) {
+  TANDEM_ASSIGN_OR_RETURN(const int64_t size, file.Size());
+  std::string beginning;
+  const auto take = [&](absl::string_view piece) {
+    beginning.append(piece.data(), piece.size());
+    return absl::OkStatus();
+  };
+  TANDEM_RETURN_IF_ERROR(ReadInPieces(file, 0, std::min(size, kSafetensorsLengthBytes), take));
+  TANDEM_ASSIGN_OR_RETURN(const int64_t length, ParseSafetensorsLength(beginning, size));
+  beginning.clear();
+  const int64_t end = kSafetensorsLengthBytes + length;
+  TANDEM_RETURN_IF_ERROR(ReadInPieces(file, kSafetensorsLengthBytes, end, take));
+  TANDEM_ASSIGN_OR_RETURN(const SafetensorsLayout layout, ParseSafetensorsLayout(beginning, size - end));
+  const auto found = layout.metadata.find(kBestResult);
+  v1::BestResult best;
+  if (found == layout.metadata.end() ||
+      !google::protobuf::util::JsonStringToMessage(found->second, &best).ok()) {
+    return absl::DataLossError("the model has no best result");
+  }
+  return best;
 }
 
 absl::StatusOr<DataNames> NamesInModel(const std::map<std::string, std::string>& metadata) {

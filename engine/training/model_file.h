@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "engine/base/env.h"
+#include "engine/base/random_access_env.h"
 #include "engine/checkpoint/safetensors_writer.h"
 #include "engine/data/data_names.h"
 #include "engine/data/dataset.h"
@@ -77,6 +78,10 @@ absl::Status WriteModel(Env* env, const std::string& path, const v1::JobSpec& sp
 
 // Returns whether the model file with this metadata was kept for this result.
 bool IsModelOf(const std::map<std::string, std::string>& metadata, const v1::BestResult& best);
+
+// Returns the result for which the model file was kept. Reads the header alone. DATA_LOSS if the file is no
+// whole safetensors file, or has no such result.
+absl::StatusOr<v1::BestResult> ReadBestResult(const RandomAccessFile& file);
 
 // Returns all names in the metadata by which the model knows its data. Matches nothing if the file is not of
 // a job's model.

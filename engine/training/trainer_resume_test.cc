@@ -375,6 +375,54 @@ TEST(TrainerResumeTest, TheBestModelMayBeTheResult) {
   EXPECT_TRUE(result.summary.best().validation());
 }
 
+TEST(TrainerResumeTest, TheKeptModelIsThatOfTheBestResultAfterLostSteps) {
+  v1::JobSpec spec = SmallJob(1, "best_model { export_best: true }");
+  spec.mutable_checkpoints()->set_every_steps(12);
+  const Whole whole(spec, "cpu");
+  ASSERT_THAT(whole.recorder.best_steps, ElementsAre(8, 16, 24, 32));
+  FaultyEnv env;
+  Recorder first;
+  TrainWithFiles(spec, "cpu", &env, &first, [&](Trainer& trainer, int64_t step) {
+    if (step == 20) trainer.Cancel();
+  });
+  ASSERT_THAT(first.best_steps, ElementsAre(8, 16));
+  ASSERT_THAT(first.checkpoints, ElementsAre(12));
+
+  // The checkpoint's best result is of step 8, and the kept model's of step 16.
+  Recorder second;
+  const Result paused = TrainWithFiles(spec, "cpu", &env, &second, [&](Trainer& trainer, int64_t step) {
+    if (step == 13) trainer.Pause();
+  });
+  ASSERT_TRUE(paused.status.ok()) << paused.status;
+  EXPECT_EQ(second.started, 12);
+  EXPECT_LT(paused.summary.steps(), 16);
+  EXPECT_EQ(paused.summary.best().step(), 16);
+  EXPECT_TRUE(IsModelOf(ParseSafetensors(*env.ReadFile(kBest))->metadata, paused.summary.best()));
+
+  Recorder third;
+  const Result ended = TrainWithFiles(spec, "cpu", &env, &third);
+  EXPECT_THAT(third.best_steps, ElementsAre(24, 32));
+  EXPECT_EQ(ended.summary.best().value(), whole.summary.best().value());
+  EXPECT_EQ(*env.ReadFile(kModel), whole.model);
+}
+
+TEST(TrainerResumeTest, AKeptModelThatCannotBeReadIsReplaced) {
+  const v1::JobSpec spec = SmallJob(1, "best_model { export_best: true }");
+  FaultyEnv env;
+  Recorder first;
+  TrainWithFiles(spec, "cpu", &env, &first, [&](Trainer& trainer, int64_t step) {
+    if (step == 20) trainer.Cancel();
+  });
+  ASSERT_TRUE(
+      WriteFileAtomically(&env, kBest, [](WritableFile& file) { return file.Append("no model"); }).ok());
+  Recorder second;
+  const Result ended = TrainWithFiles(spec, "cpu", &env, &second);
+  ASSERT_TRUE(ended.status.ok()) << ended.status;
+  EXPECT_THAT(second.notices, Contains(HasSubstr("of step 16, cannot be used: ")));
+  EXPECT_EQ(second.best_steps.front(), 24);
+  EXPECT_TRUE(IsModelOf(ParseSafetensors(*env.ReadFile(kModel))->metadata, ended.summary.best()));
+}
+
 TEST(TrainerResumeTest, ACheckpointThatCannotBeWrittenIsToldAndTrainingGoesOn) {
   class FullEnv : public FaultyEnv {
    public:

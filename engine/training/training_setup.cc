@@ -54,14 +54,26 @@ absl::Status TrainingSetup::OpenCheckpoint() {
   state_ = resumed->state;
   checkpoint_ = resumed->checkpoint;
   for (const std::string& notice : resumed->notices) Notify(notice);
-  if (!spec().training().best_model().keep_weights() || options_.best_path.empty()) return absl::OkStatus();
-  const auto best = options_.env->OpenRandomAccess(options_.best_path, RandomAccessEnv::Open::kReadOnly);
-  if (state_.summary.has_best() && absl::IsNotFound(best.status())) {
-    Notify(absl::StrCat("The model with the best result so far, of step ", state_.summary.best().step(),
-                        ", is not there: the best of the results that follow is kept."));
-    state_.summary.clear_best();
-  }
+  if (spec().training().best_model().keep_weights() && !options_.best_path.empty()) MatchBestModel();
   return absl::OkStatus();
+}
+
+// The best model may be of a step after the checkpoint, because it was written before the next checkpoint.
+// Its result then counts, so that the kept model is the model of the best result.
+void TrainingSetup::MatchBestModel() {
+  if (!state_.summary.has_best()) return;
+  const auto file = options_.env->OpenRandomAccess(options_.best_path, RandomAccessEnv::Open::kReadOnly);
+  const absl::StatusOr<v1::BestResult> best = file.ok() ? ReadBestResult(**file) : file.status();
+  if (best.ok()) {
+    *state_.summary.mutable_best() = *best;
+    return;
+  }
+  Notify(absl::StrCat("The model with the best result so far, of step ", state_.summary.best().step(),
+                      absl::IsNotFound(best.status())
+                          ? ", is not there"
+                          : absl::StrCat(", cannot be used: ", best.status().message()),
+                      ": the best of the results that follow is kept."));
+  state_.summary.clear_best();
 }
 
 absl::StatusOr<std::optional<DataNames>> TrainingSetup::NamesOfModel() const {

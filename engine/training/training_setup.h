@@ -97,6 +97,7 @@ class TrainingSetup {
  private:
   // Loads the checkpoint, if any.
   absl::Status OpenCheckpoint();
+  void MatchBestModel();
   // Returns the names to which the data are matched: from the checkpoint, or from the model of the initial
   // weights. Nothing without either.
   absl::StatusOr<std::optional<DataNames>> NamesOfModel() const;
