@@ -171,6 +171,8 @@ TEST_F(SharingTest, PrioritiesAreCheckedAndAboveZeroForAdministrators) {
   EXPECT_EQ(CreateAs(ann, &job, 1, /*priority=*/1).error_code(), StatusCode::PERMISSION_DENIED);
   ASSERT_TRUE(CreateAs(ann, &job, 1, /*priority=*/-3).ok());
   EXPECT_EQ(job.priority(), -3);
+  // A job without a worker would be cancelled at once.
+  workers_.AwaitStarted(Id(job.name()));
   EXPECT_EQ(SetPriority(ann, job.name(), 1).error_code(), StatusCode::PERMISSION_DENIED);
   EXPECT_EQ(SetPriority(kToken, job.name(), 101).error_code(), StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(SetPriority(kToken, job.name(), 1, "spec.name").error_code(), StatusCode::INVALID_ARGUMENT);
