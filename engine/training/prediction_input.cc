@@ -300,7 +300,11 @@ absl::StatusOr<Tensor> ReadTable(absl::string_view text, const TrainedModel& mod
     }
     ++samples;
   }
-  if (samples == 0) return absl::InvalidArgumentError("has no row of numbers");
+  if (samples == 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("is read as a table, but has no row of numbers; the model takes rows of ",
+                     sample.elements(), " numbers"));
+  }
   return AsSamples(numbers, sample.Batched(samples), model);
 }
 

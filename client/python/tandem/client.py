@@ -312,6 +312,9 @@ def _plan(path: pathlib.Path, validation: Optional[pathlib.Path], spec: Dict[str
             raise InvalidRequest(f"cannot add {validation}: {given} names its files by paths in {path}; put the files there, and name "
                                  f"them in {given} too", "INVALID_ARGUMENT")
         return _files(path, ""), spec
+    if given is None and path.suffix.lower() in (".npy", ".npz"):
+        raise InvalidRequest(f'cannot add {path} alone: a data set has an array of inputs and an array of targets; give a folder with both, '
+                             'and spec={"npy": {"train_inputs": {"path": "x.npy"}, "train_targets": {"path": "y.npy"}}}', "INVALID_ARGUMENT")
     is_table = path.name.lower().endswith((".csv.zip", ".tsv.zip"))
     kind = given or ("image_folder" if path.is_dir() or _archive_ending(path) and not is_table else "csv")
     source = dict(spec.get(kind) or {})

@@ -589,6 +589,12 @@ def check_datasets(client: tandem.Client) -> None:
         raise SystemExit("validation was left out")
     except tandem.InvalidRequest as error:
         assert "names its files by paths" in error.message and error.mend, error
+    numpy.save(SCRATCH / "x.npy", numpy.zeros((4, 2), numpy.float32))
+    try:
+        client.datasets.add("arrays", SCRATCH / "x.npy")
+        raise SystemExit("an array alone was added")
+    except tandem.InvalidRequest as error:
+        assert "an array of inputs and an array of targets" in error.message and error.mend, error
     check_shrinking_file(client)
 
 
