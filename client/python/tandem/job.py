@@ -28,8 +28,8 @@ DatasetLike = Union[str, Mapping[str, Any], dataset_pb2.DatasetSpec]
 MODEL = "model.safetensors"
 # Names of files that not every job has. `download` writes no other file under such a name.
 _RESERVED = re.compile(r"best\.safetensors|(model|checkpoint)-[0-9]+\.safetensors|job\.yaml")
-# A prediction or a file may take as long as the daemon allows.
-LONG = 600.0
+# A prediction or a file may take as long as the daemon allows. Pings find a lost connection.
+NO_TIMEOUT = None
 # Of samples in one request: the daemon takes 12 MiB.
 MOST_BYTES = 8 << 20
 MOST_SAMPLES = 10_000
@@ -166,7 +166,7 @@ class Job:
             try:
                 connection.check()
                 request = job_service_pb2.ReadArtifactRequest(name=self.name, artifact=artifact, offset=len(data))
-                for piece in self._client.calls.jobs.read_artifact(request, timeout=LONG):
+                for piece in self._client.calls.jobs.read_artifact(request, timeout=NO_TIMEOUT):
                     data += piece.data
                     sizes.add(piece.size_bytes)
                     patience.reset()
@@ -224,7 +224,7 @@ class Job:
             request.split = _enum(model_service_pb2.DatasetSplit, "DATASET_SPLIT_", "split", split)
         request.metrics.extend(_enum(metric_pb2.Metric, "METRIC_", "metrics", name) for name in metrics)
         responses = self._client.connection.call(
-            lambda request, timeout: list(self._client.calls.models.evaluate(request, timeout=LONG)), request)
+            lambda request, timeout: list(self._client.calls.models.evaluate(request, timeout=NO_TIMEOUT)), request)
         evaluation = responses[-1].evaluation
         return Evaluation(measures(evaluation), evaluation.samples, evaluation.classification,
                           [notice for response in responses for notice in response.notices])
@@ -266,7 +266,7 @@ class Job:
             request = model_service_pb2.PredictRequest(
                 name=self.name, artifact=artifact, top_k=top_k, outputs=outputs, inputs=[prediction_pb2.PredictInput(npy=file.getvalue())])
             predictions += self._client.connection.call(
-                lambda request, timeout: [one for response in self._client.calls.models.predict(request, timeout=LONG)
+                lambda request, timeout: [one for response in self._client.calls.models.predict(request, timeout=NO_TIMEOUT)
                                           for one in response.predictions], request)
         return predictions, many
 
