@@ -123,7 +123,7 @@ def check_model(job: tandem.Job) -> None:
     """The model is the file."""
     file = (pathlib.Path(job.get().folder) / "model.safetensors").read_bytes()
     assert job.read() == file
-    check_read_has_no_timeout(client, job, file)
+    check_read_has_no_timeout(job, file)
     size = int.from_bytes(file[:8], "little")
     header = json.loads(file[8:8 + size])
     header.pop("__metadata__")
@@ -599,7 +599,7 @@ def check_datasets(client: tandem.Client) -> None:
     check_shrinking_file(client)
 
 
-def check_read_has_no_timeout(client: tandem.Client, job: tandem.Job, file: bytes) -> None:
+def check_read_has_no_timeout(job: tandem.Job, file: bytes) -> None:
     """A large file over a slow line may take any time."""
     timeouts = []
 
@@ -607,9 +607,10 @@ def check_read_has_no_timeout(client: tandem.Client, job: tandem.Job, file: byte
         timeouts.append(timeout)
         return real(request, timeout=timeout)
 
-    real, client.calls.jobs.read_artifact = client.calls.jobs.read_artifact, noted
+    calls = job._client.calls.jobs
+    real, calls.read_artifact = calls.read_artifact, noted
     assert job.read() == file and timeouts == [None], timeouts
-    client.calls.jobs.read_artifact = real
+    calls.read_artifact = real
 
 
 def check_shrinking_file(client: tandem.Client) -> None:
