@@ -385,7 +385,7 @@ absl::Status ReadTrainingTable(const v1::CsvSource& source, const DataNames& mod
       !model.classes.empty() && (targets.known_status().ok() || !model.takes_other_outputs);
   const bool finds_kind = source.targets() == v1::TARGET_KIND_UNSPECIFIED;
   if (finds_kind && source.target_columns_size() <= 1 && !names_classes) {
-    TANDEM_RETURN_IF_ERROR(targets.points_status());
+    TANDEM_RETURN_IF_ERROR(targets.marks_status());
     TANDEM_RETURN_IF_ERROR(targets.mixed_status());
   }
   const bool classes =

@@ -64,10 +64,12 @@ void TrainingTargets::Add(const CsvTable& table, int64_t row, size_t column, abs
   double number = 0;
   Seen& seen = ParseCsvNumber(text, table.rules.decimal_comma, &number) ? numbers_ : texts_;
   if (seen.count++ == 0) seen.place = absl::StrCat(CsvPlace(table, row, column), " is ", QuotedCell(text));
-  if (&seen == &texts_ && value_status_.ok())
-    value_status_ = CsvNumber(table, row, column, text, "").status();
-  if (points_status_.ok() && table.rules.decimal_comma && HasThousandsPoints(text)) {
-    points_status_ = CsvNumber(table, row, column, text, kNamesClasses).status();
+  const absl::string_view advice = DecimalCommaAdvice(text, table.rules.decimal_comma);
+  if (&seen == &texts_ && value_status_.ok()) {
+    value_status_ = CsvNumber(table, row, column, text, advice).status();
+  }
+  if (marks_status_.ok() && HasThousandsMarks(text, table.rules.decimal_comma)) {
+    marks_status_ = CsvNumber(table, row, column, text, absl::StrCat(advice, kNamesClasses)).status();
   }
   const bool is_known = !known_.empty() && (known_.contains(text) || known_.contains(NameToUtf8(text)));
   if (is_known) {

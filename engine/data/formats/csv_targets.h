@@ -35,8 +35,8 @@ class TrainingTargets {
   const absl::Status& empty_status() const { return empty_status_; }
   // numbers are not mixed with text (the error names the first target of the rarer kind),
   absl::Status mixed_status() const;
-  // numbers have no points between thousands in a table with decimal commas,
-  const absl::Status& points_status() const { return points_status_; }
+  // numbers have no marks between thousands,
+  const absl::Status& marks_status() const { return marks_status_; }
   // all targets are values,
   const absl::Status& value_status() const { return value_status_; }
   // all targets are numbers of classes,
@@ -79,7 +79,7 @@ class TrainingTargets {
   Seen numbers_;
   Seen texts_;
   absl::Status empty_status_;
-  absl::Status points_status_;
+  absl::Status marks_status_;
   absl::Status value_status_;
   absl::Status number_status_;
 };
