@@ -488,6 +488,25 @@ TEST_F(PreparedTest, SplitsAreStratifiedGroupedAndChronological) {
                   "validation_split", "give one of them");
 }
 
+TEST_F(PreparedTest, NumbersAmongDatesHaveNoOrder) {
+  const std::string split = "validation_split { fraction: 0.33 time_column: 't' }";
+  const std::string numbers_first = "t,x,y\n2019,1,1\n2020,2,2\n2021-03-01,3,3\n2022-05-01,4,4\n2024,5,5\n";
+  ExpectViolation(Spec(numbers_first, "", split), "validation_split.time_column",
+                  "row 2, column 't' is '2019', a number, and ");
+  ExpectViolation(
+      Spec(numbers_first, "", split), "validation_split.time_column",
+      "row 4, column 't' is '2021-03-01', a date; write all cells of the column as numbers, or all "
+      "as dates such as 2024-05-31");
+  const std::string dates_first = "t,x,y\n2021-03-01,1,1\n2022-05-01,2,2\n2024,3,3\n";
+  ExpectViolation(Spec(dates_first, "", split), "validation_split.time_column",
+                  "row 2, column 't' is '2021-03-01', a date, and ");
+  ExpectViolation(Spec(dates_first, "", split), "validation_split.time_column",
+                  "row 4, column 't' is '2024', a number; write all");
+  const OpenedDataset dates = Open(
+      Spec("t,x,y\n2022-05-01,1,1\n2024/01/02,2,2\n2021-03-01 12:00,3,3\n", "feature_columns: 'x'", split));
+  EXPECT_THAT(Targets<float>(*dates.validation), ElementsAre(2));
+}
+
 TEST_F(PreparedTest, AStratifiedSplitLeavesARareClassInTraining) {
   // The shares are half a row and 1.5 rows.
   const std::string table = "x,y\n1,rare\n2,often\n3,often\n4,often\n";
