@@ -178,12 +178,34 @@ TEST_F(CsvTest, AFirstRowOfNumbersIsTold) {
   ASSERT_EQ(notices("1,2,3\n4,5,6\n").size(), 1u);
   EXPECT_THAT(
       notices("1,2,3\n4,5,6\n")[0],
-      HasSubstr("'1', '2', '3', is taken for the names of the columns, and names each feature by a number; "
-                "if it is a sample, give csv.header: false"));
+      HasSubstr("'1', '2', '3', is taken for the names of the columns, and names columns by numbers; if it "
+                "is a sample, give csv.header: false"));
   EXPECT_THAT(notices("5.1,3.5,setosa\n4.9,3.0,setosa\n6.3,3.3,virginica\n"),
               ElementsAre(HasSubstr("'5.1', '3.5', 'setosa', is taken for the names")));
   EXPECT_THAT(notices("kind,2,3\ncat,5,6\ndog,7,8\n", "target_columns: 'kind'"),
               ElementsAre(HasSubstr("'kind', '2', '3', is taken for the names")));
+  // Columns of text and of categories say nothing, because a category may be in one row.
+  for (const char* table : {
+           "red,3,10\nblue,4,20\nblue,5,30\ngreen,6,40\ngreen,7,55\n",
+           "red,3,10\nblue,4,20\ngreen,5,30\ngrey,6,40\n",
+           "red,3,no\nblue,4,yes\nblue,5,no\ngreen,6,yes\ngreen,7,no\n",
+           "red,,10\nblue,4,20\nblue,5,30\ngreen,6,40\ngreen,7,55\n",
+           "red,10\nblue,20\nblue,30\ngreen,40\ngreen,55\n",
+       }) {
+    EXPECT_THAT(notices(table), Contains(HasSubstr("names columns by numbers; if it is a sample"))) << table;
+    EXPECT_THAT(notices(table, "header: true"), Not(Contains(HasSubstr("names columns by numbers"))))
+        << table;
+  }
+  EXPECT_THAT(notices("red,3,1\nblue,4,0\nblue,5,1\ngreen,6,0\ngreen,7,1\n", "targets: TARGET_KIND_CLASS"),
+              Contains(HasSubstr("names columns by numbers")));
+  // A text above numbers is a name.
+  for (const char* table : {
+           "colour,3,price\nblue,4,20\nblue,5,30\ngreen,6,40\ngreen,7,55\n",
+           "colour,size,10\nblue,4,20\nblue,5,30\ngreen,6,40\ngreen,7,55\n",
+           "1,2,y\n3,4,5\n6,7,8\n",
+       }) {
+    EXPECT_THAT(notices(table), Not(Contains(HasSubstr("names columns by numbers")))) << table;
+  }
   EXPECT_THAT(notices("1,2,3\n4,5,6\n", "header: true"), IsEmpty());
   EXPECT_THAT(notices("1,2,3\n4,5,6\n", "header: false"), IsEmpty());
   EXPECT_THAT(notices("a,2,3\n4,5,6\n"), IsEmpty());
