@@ -121,6 +121,11 @@ absl::Status SetClasses(const v1::CsvSource& source, const DataNames& model, con
   if (targets.all_numbers()) {
     info.classes = targets.classes();
     violations.AddAll("csv.train", targets.number_status());
+    // A given number of classes, or a model's, is meant.
+    if (source.classes() == 0 && !model.matches_outputs) {
+      std::string notice = targets.LabelsNotice(tables.train);
+      if (!notice.empty()) info.notices.push_back(std::move(notice));
+    }
     return violations.ToStatus();
   }
   absl::StatusOr<std::vector<std::string>> names = targets.Names(tables.train);
@@ -386,6 +391,15 @@ absl::Status PlanTable(const v1::CsvSource& source, const DataNames& model, cons
   return absl::OkStatus();
 }
 
+// Returns whether csv.target_scaling: standard would scale a target that is not scaled. For losses that take
+// no scaled targets, the field is none: see FitData.
+bool MayScaleTarget(const v1::CsvSource& source, const DataNames& model, const Tables& tables) {
+  return tables.info.target_type == TargetKind::kValues && tables.train.targets.size() == 1 &&
+         source.target_scaling() == v1::NUMBER_SCALING_UNSPECIFIED && !tables.scales_target &&
+         !(tables.info.preparation.has_value() && tables.info.preparation->target_deviation() > 0) &&
+         ModelScalingFault(v1::NUMBER_SCALING_STANDARD, model).empty();
+}
+
 // Reads the training table, and decides how its targets and features become numbers. `rows` and `targets`
 // receive all rows.
 absl::Status ReadTrainingTable(const v1::CsvSource& source, const DataNames& model, TrainingRows& rows,
@@ -414,6 +428,10 @@ absl::Status ReadTrainingTable(const v1::CsvSource& source, const DataNames& mod
   info.one_label = classes && targets.one_label();
   TANDEM_RETURN_IF_ERROR(PlanTable(source, model, rows, tables));
   SetColumns(source, model, tables);
+  if (MayScaleTarget(source, model, tables)) {
+    std::string notice = targets.ScaleNotice(tables.train);
+    if (!notice.empty()) info.notices.push_back(std::move(notice));
+  }
   return absl::OkStatus();
 }
 
