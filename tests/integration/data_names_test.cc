@@ -386,7 +386,7 @@ training: {loss: {softmax_cross_entropy: {}}, optimizer: {adam: {}}, global_batc
                           absl::StrReplaceAll(kExact, {{"epochs: 400, seed", "epochs: 1, seed"}})));
   EXPECT_EQ(numbers.exit_code, 0) << numbers;
   EXPECT_THAT(absl::StrCat(numbers.out, numbers.err),
-              AllOf(HasSubstr("names each feature by a number"), HasSubstr("csv.header: false")));
+              AllOf(HasSubstr("names columns by numbers"), HasSubstr("csv.header: false")));
 
   // [samples, height, width, channels].
   WriteData("x.npy", Npy("|u1", "(2, 32, 32, 3)", std::string(2 * 32 * 32 * 3, 'a')));

@@ -121,6 +121,11 @@ absl::Status SetClasses(const v1::CsvSource& source, const DataNames& model, con
   if (targets.all_numbers()) {
     info.classes = targets.classes();
     violations.AddAll("csv.train", targets.number_status());
+    // A given number of classes, or a model's, is meant.
+    if (source.classes() == 0 && !model.matches_outputs) {
+      std::string notice = targets.LabelsNotice(tables.train);
+      if (!notice.empty()) info.notices.push_back(std::move(notice));
+    }
     return violations.ToStatus();
   }
   absl::StatusOr<std::vector<std::string>> names = targets.Names(tables.train);
@@ -153,12 +158,30 @@ absl::Status SetValues(const v1::CsvSource& source, const TrainingTargets& targe
   return violations.ToStatus();
 }
 
-// Returns whether the row of column names looks like a sample.
-bool NamesFeaturesByNumbers(const CsvTable& table) {
-  double ignored = 0;
-  return table.header && std::all_of(table.features.begin(), table.features.end(), [&](size_t feature) {
-           return ParseCsvNumber(table.names[feature], table.rules.decimal_comma, &ignored);
-         });
+// Returns whether the row of column names looks like a sample: it has a number in a column of numbers, and a
+// text in none. The features and the targets are known.
+bool NamesColumnsByNumbers(const CsvTable& table, const DatasetInfo& info) {
+  if (!table.header) return false;
+  std::vector<size_t> columns;
+  for (size_t i = 0; i < table.features.size(); ++i) {
+    const bool is_number = !info.preparation.has_value() ||
+                           info.preparation->columns(static_cast<int>(i)).kind() == v1::COLUMN_KIND_NUMBER;
+    if (is_number) columns.push_back(table.features[i]);
+  }
+  // Targets that follow no names are numbers: values or labels.
+  if (!info.labels_follow_names) {
+    columns.insert(columns.end(), table.targets.begin(), table.targets.end());
+  }
+  bool any = false;
+  for (const size_t column : columns) {
+    double ignored = 0;
+    const std::string& name = table.names[column];
+    const bool is_number = ParseCsvNumber(name, table.rules.decimal_comma, &ignored);
+    // A sample may miss a cell.
+    if (!is_number && !table.rules.IsMissing(name)) return false;
+    any |= is_number;
+  }
+  return any;
 }
 
 // Sets the names of columns, and the notices of matches with the model.
@@ -171,11 +194,11 @@ void SetColumns(const v1::CsvSource& source, const DataNames& model, Tables& tab
   info.table_columns = static_cast<int64_t>(train.names.size());
   info.feature_positions.assign(train.features.begin(), train.features.end());
   const bool are_known = !model.features.empty() && info.feature_names == model.features;
-  if (NamesFeaturesByNumbers(train) && !source.has_header() && !are_known) {
+  if (NamesColumnsByNumbers(train, info) && !source.has_header() && !are_known) {
     info.notices.push_back(
         absl::StrCat("Row 1 of ", train.path, ", ", ListNames(train.names),
-                     ", is taken for the names of the columns, and names each feature by a "
-                     "number; if it is a sample, give csv.header: false."));
+                     ", is taken for the names of the columns, and names columns by numbers; if it is a "
+                     "sample, give csv.header: false."));
   }
   const auto unnamed = std::find(info.feature_names.begin(), info.feature_names.end(), "");
   if (unnamed != info.feature_names.end() && source.feature_columns().empty()) {
@@ -368,6 +391,15 @@ absl::Status PlanTable(const v1::CsvSource& source, const DataNames& model, cons
   return absl::OkStatus();
 }
 
+// Returns whether csv.target_scaling: standard would scale a target that is not scaled. For losses that take
+// no scaled targets, the field is none: see FitData.
+bool MayScaleTarget(const v1::CsvSource& source, const DataNames& model, const Tables& tables) {
+  return tables.info.target_type == TargetKind::kValues && tables.train.targets.size() == 1 &&
+         source.target_scaling() == v1::NUMBER_SCALING_UNSPECIFIED && !tables.scales_target &&
+         !(tables.info.preparation.has_value() && tables.info.preparation->target_deviation() > 0) &&
+         ModelScalingFault(v1::NUMBER_SCALING_STANDARD, model).empty();
+}
+
 // Reads the training table, and decides how its targets and features become numbers. `rows` and `targets`
 // receive all rows.
 absl::Status ReadTrainingTable(const v1::CsvSource& source, const DataNames& model, TrainingRows& rows,
@@ -385,7 +417,7 @@ absl::Status ReadTrainingTable(const v1::CsvSource& source, const DataNames& mod
       !model.classes.empty() && (targets.known_status().ok() || !model.takes_other_outputs);
   const bool finds_kind = source.targets() == v1::TARGET_KIND_UNSPECIFIED;
   if (finds_kind && source.target_columns_size() <= 1 && !names_classes) {
-    TANDEM_RETURN_IF_ERROR(targets.points_status());
+    TANDEM_RETURN_IF_ERROR(targets.marks_status());
     TANDEM_RETURN_IF_ERROR(targets.mixed_status());
   }
   const bool classes =
@@ -396,6 +428,10 @@ absl::Status ReadTrainingTable(const v1::CsvSource& source, const DataNames& mod
   info.one_label = classes && targets.one_label();
   TANDEM_RETURN_IF_ERROR(PlanTable(source, model, rows, tables));
   SetColumns(source, model, tables);
+  if (MayScaleTarget(source, model, tables)) {
+    std::string notice = targets.ScaleNotice(tables.train);
+    if (!notice.empty()) info.notices.push_back(std::move(notice));
+  }
   return absl::OkStatus();
 }
 

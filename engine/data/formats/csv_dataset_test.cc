@@ -1,6 +1,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/testing/from_text.h"
 #include "engine/data/dataset.h"
@@ -178,12 +179,34 @@ TEST_F(CsvTest, AFirstRowOfNumbersIsTold) {
   ASSERT_EQ(notices("1,2,3\n4,5,6\n").size(), 1u);
   EXPECT_THAT(
       notices("1,2,3\n4,5,6\n")[0],
-      HasSubstr("'1', '2', '3', is taken for the names of the columns, and names each feature by a number; "
-                "if it is a sample, give csv.header: false"));
+      HasSubstr("'1', '2', '3', is taken for the names of the columns, and names columns by numbers; if it "
+                "is a sample, give csv.header: false"));
   EXPECT_THAT(notices("5.1,3.5,setosa\n4.9,3.0,setosa\n6.3,3.3,virginica\n"),
               ElementsAre(HasSubstr("'5.1', '3.5', 'setosa', is taken for the names")));
   EXPECT_THAT(notices("kind,2,3\ncat,5,6\ndog,7,8\n", "target_columns: 'kind'"),
               ElementsAre(HasSubstr("'kind', '2', '3', is taken for the names")));
+  // Columns of text and of categories say nothing, because a category may be in one row.
+  for (const char* table : {
+           "red,3,10\nblue,4,20\nblue,5,30\ngreen,6,40\ngreen,7,55\n",
+           "red,3,10\nblue,4,20\ngreen,5,30\ngrey,6,40\n",
+           "red,3,no\nblue,4,yes\nblue,5,no\ngreen,6,yes\ngreen,7,no\n",
+           "red,,10\nblue,4,20\nblue,5,30\ngreen,6,40\ngreen,7,55\n",
+           "red,10\nblue,20\nblue,30\ngreen,40\ngreen,55\n",
+       }) {
+    EXPECT_THAT(notices(table), Contains(HasSubstr("names columns by numbers; if it is a sample"))) << table;
+    EXPECT_THAT(notices(table, "header: true"), Not(Contains(HasSubstr("names columns by numbers"))))
+        << table;
+  }
+  EXPECT_THAT(notices("red,3,1\nblue,4,0\nblue,5,1\ngreen,6,0\ngreen,7,1\n", "targets: TARGET_KIND_CLASS"),
+              Contains(HasSubstr("names columns by numbers")));
+  // A text above numbers is a name.
+  for (const char* table : {
+           "colour,3,price\nblue,4,20\nblue,5,30\ngreen,6,40\ngreen,7,55\n",
+           "colour,size,10\nblue,4,20\nblue,5,30\ngreen,6,40\ngreen,7,55\n",
+           "1,2,y\n3,4,5\n6,7,8\n",
+       }) {
+    EXPECT_THAT(notices(table), Not(Contains(HasSubstr("names columns by numbers")))) << table;
+  }
   EXPECT_THAT(notices("1,2,3\n4,5,6\n", "header: true"), IsEmpty());
   EXPECT_THAT(notices("1,2,3\n4,5,6\n", "header: false"), IsEmpty());
   EXPECT_THAT(notices("a,2,3\n4,5,6\n"), IsEmpty());
@@ -191,6 +214,62 @@ TEST_F(CsvTest, AFirstRowOfNumbersIsTold) {
   ASSERT_EQ(notices(",a,y\n0,5,6\n").size(), 1u);
   EXPECT_THAT(notices(",a,y\n0,5,6\n")[0], HasSubstr("Column 1 of "));
   EXPECT_THAT(notices(",a,y\n0,5,6\n", "feature_columns: 'a'"), IsEmpty());
+}
+
+TEST_F(CsvTest, LabelsThatLeaveClassesWithoutSamplesAreTold) {
+  const auto notices = [this](const std::vector<std::string>& labels, const std::string& more = "") {
+    std::string table = "x,y\n";
+    for (const std::string& label : labels) absl::StrAppend(&table, "0.5,", label, "\n");
+    return DescribeDataset(Spec(table, "targets: TARGET_KIND_CLASS " + more))->notices;
+  };
+  EXPECT_THAT(
+      notices({"10010", "10020", "10010"}),
+      ElementsAre("The labels of the column 'y' are whole numbers from 10010 to 10020, so the network has "
+                  "10021 classes, and 10019 of them have no sample; number the labels from 0, or write "
+                  "them as text."));
+  EXPECT_THAT(
+      notices({"1", "2", "2.0", "2"}),
+      ElementsAre(HasSubstr("from 1 to 2, so the network has 3 classes, and 1 of them has no sample")));
+  EXPECT_THAT(notices({"0", "3", "0"}), IsEmpty()) << "half of the classes have samples";
+  EXPECT_THAT(notices({"0", "4", "0"}), ElementsAre(HasSubstr("5 classes, and 3 of them have no sample")));
+  EXPECT_THAT(notices({"0", "1", "2"}), IsEmpty());
+  EXPECT_THAT(notices({"a", "b"}), IsEmpty());
+  EXPECT_THAT(notices({"1", "2"}, "classes: 3"), IsEmpty()) << "the number is meant";
+  // Values have no labels.
+  EXPECT_THAT(DescribeDataset(Spec("x,y\n1,1\n2,4\n"))->notices, IsEmpty());
+  // The model's network stays as it is.
+  const DataNames model{.features = {"x"}, .targets = {"y"}};
+  EXPECT_THAT(DescribeDataset(Spec("x,y\n1,1\n2,2\n", "targets: TARGET_KIND_CLASS"), &model)->notices,
+              IsEmpty());
+}
+
+TEST_F(CsvTest, ALargeTargetThatIsNotScaledIsTold) {
+  const auto notices = [this](const std::string& table, const std::string& more = "",
+                              const DataNames* model = nullptr) {
+    const absl::StatusOr<DatasetInfo> info = DescribeDataset(Spec(table, more), model);
+    EXPECT_TRUE(info.ok()) << info.status();
+    return info.ok() ? info->notices : std::vector<std::string>();
+  };
+  const auto told = Contains(HasSubstr("csv.target_scaling: standard"));
+  const std::string prices = "rooms,price\n1,100000\n2,300000\n3,400000\n";
+  // sqrt((1 + 9 + 16) / 3) = 2.94.
+  EXPECT_THAT(
+      notices(prices),
+      ElementsAre("The target 'price' has values around 300000, and networks reach such values slowly; "
+                  "csv.target_scaling: standard scales them while training, and results keep the table's "
+                  "scale."));
+  EXPECT_THAT(notices("x,y\n1,-101\n2,101\n"), ElementsAre(HasSubstr("values around 100,")));
+  EXPECT_THAT(notices("x,y\n1,-100\n2,100\n"), IsEmpty());
+  EXPECT_THAT(notices("x,y\n1,2e30\n2,2e30\n"), ElementsAre(HasSubstr("values around 2e+30,")));
+  EXPECT_THAT(notices(prices, "scaling: NUMBER_SCALING_STANDARD"), told);
+  // The choice is made, or the table scales the target, or nothing can scale it.
+  EXPECT_THAT(notices(prices, "target_scaling: NUMBER_SCALING_STANDARD"), IsEmpty());
+  EXPECT_THAT(notices(prices, "target_scaling: NUMBER_SCALING_NONE"), IsEmpty());
+  EXPECT_THAT(notices("rooms,price\n1,100000\n,300000\n"), Not(told));
+  EXPECT_THAT(notices("x,a,b\n1,1000,2000\n2,3000,4000\n", "target_columns: ['a', 'b']"), IsEmpty());
+  EXPECT_THAT(notices("x,y\n1,1000\n2,0\n3,2000\n", "targets: TARGET_KIND_CLASS classes: 2001"), IsEmpty());
+  const DataNames model{.features = {"rooms"}, .targets = {"price"}};
+  EXPECT_THAT(notices(prices, "", &model), IsEmpty());
 }
 
 TEST_F(CsvTest, AColumnThatCountsTheRowsIsTold) {

@@ -119,11 +119,11 @@ void FindSyntax(const v1::CsvSource& source, const std::vector<char>& candidates
   *syntax = given;
 }
 
-// Returns whether a cell is a number, perhaps with points between thousands. A table with such cells is read
+// Returns whether a cell is a number, perhaps with marks between thousands. A table with such cells is read
 // as numbers, and refused.
 bool IsNumber(absl::string_view cell, bool decimal_comma) {
   double ignored = 0;
-  return ParseCsvNumber(cell, decimal_comma, &ignored) || (decimal_comma && HasThousandsPoints(cell));
+  return ParseCsvNumber(cell, decimal_comma, &ignored) || HasThousandsMarks(cell, decimal_comma);
 }
 
 // The cells of a column after the first row.
@@ -148,7 +148,7 @@ std::vector<ColumnCells> CellsOf(const CellRows& rows, bool decimal_comma) {
 }
 
 // Returns whether numbers have a decimal comma: a column has such numbers, and every column with a decimal
-// comma or point has only such numbers.
+// comma or point has only such numbers. 1,001 proves nothing, because its comma may be between thousands.
 bool FindDecimalComma(const CellRows& rows, char delimiter) {
   if (delimiter == ',') return false;
   bool any = false;

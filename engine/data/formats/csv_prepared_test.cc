@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "engine/base/field_violations.h"
 #include "engine/base/testing/from_text.h"
 #include "engine/data/dataset.h"
@@ -221,6 +223,39 @@ TEST_F(PreparedTest, PointsBetweenThousandsAreRefused) {
   ExpectViolation(validated, "csv.validation", mend);
   EXPECT_THAT(Samples<float>(*Open(Spec("a;b;y\n1,5;0.125;0\n2,5;1.5;1\n")).train),
               ElementsAre(1.5, 0.125, 2.5, 1.5));
+}
+
+// 1,001 beside 2.51 is 1001.
+TEST_F(PreparedTest, CommasBetweenThousandsAreRefused) {
+  const std::string mend = "remove commas between thousands, and write a point for a decimal comma";
+  for (const std::string delimiter : {"\t", ";", ","}) {
+    SCOPED_TRACE(delimiter);
+    const auto table = [&](std::vector<std::string> rows) {
+      for (std::string& row : rows) row = absl::StrReplaceAll(row, {{"|", delimiter}});
+      return absl::StrJoin(rows, "\n");
+    };
+    const std::string income = table({"income|ratio", "951|2.51", "\"1,001\"|3.25", ""});
+    ExpectViolation(Spec(income), "csv.train", "row 3, column 'income' is '1,001'");
+    ExpectViolation(Spec(income), "csv.train", mend);
+    ExpectViolation(Spec(income), "csv.train", "or give csv.decimal_comma: true");
+    // A column of such cells alone is no text.
+    ExpectViolation(Spec(table({"a|b|y", "2|\"-1,234,567.5\"|0", "3|\"1,234\"|1", ""})), "csv.train", mend);
+    // Neither are targets names of classes.
+    const std::string target = table({"a|y", "2|\"1,234\"", "3|\"2,345\"", ""});
+    for (const char* targets : {"", "targets: TARGET_KIND_VALUES"}) {
+      ExpectViolation(Spec(target, targets), "csv.train", "row 2, column 'y' is '1,234'");
+      ExpectViolation(Spec(target, targets), "csv.train", mend);
+      ExpectViolation(Spec(target, targets), "csv.train", "or give csv.decimal_comma: true");
+    }
+    EXPECT_THAT(Open(Spec(target, "targets: TARGET_KIND_CLASS")).info.class_names,
+                ElementsAre("1,234", "2,345"));
+    EXPECT_THAT(Targets<float>(*Open(Spec(target, "decimal_comma: true")).train),
+                ElementsAre(1.234F, 2.345F));
+  }
+  // Another cell proves the decimal comma.
+  EXPECT_THAT(Samples<float>(*Open(Spec("a;b;y\n1,5;1,001;0\n2,5;951;1\n")).train),
+              ElementsAre(1.5, 1.001F, 2.5, 951));
+  EXPECT_THAT(Samples<float>(*Open(Spec("a;y\n0,125;0\n1,125;1\n")).train), ElementsAre(0.125, 1.125));
 }
 
 TEST_F(PreparedTest, ATableForAModelMayRepeatTheModelsChoices) {
@@ -451,6 +486,25 @@ TEST_F(PreparedTest, SplitsAreStratifiedGroupedAndChronological) {
                   "validation_split.stratified", "the target is no class");
   ExpectViolation(Spec(table, "", "validation_split { fraction: 0.5 stratified: true time_column: 'x' }"),
                   "validation_split", "give one of them");
+}
+
+TEST_F(PreparedTest, NumbersAmongDatesHaveNoOrder) {
+  const std::string split = "validation_split { fraction: 0.33 time_column: 't' }";
+  const std::string numbers_first = "t,x,y\n2019,1,1\n2020,2,2\n2021-03-01,3,3\n2022-05-01,4,4\n2024,5,5\n";
+  ExpectViolation(Spec(numbers_first, "", split), "validation_split.time_column",
+                  "row 2, column 't' is '2019', a number, and ");
+  ExpectViolation(
+      Spec(numbers_first, "", split), "validation_split.time_column",
+      "row 4, column 't' is '2021-03-01', a date; write all cells of the column as numbers, or all "
+      "as dates such as 2024-05-31");
+  const std::string dates_first = "t,x,y\n2021-03-01,1,1\n2022-05-01,2,2\n2024,3,3\n";
+  ExpectViolation(Spec(dates_first, "", split), "validation_split.time_column",
+                  "row 2, column 't' is '2021-03-01', a date, and ");
+  ExpectViolation(Spec(dates_first, "", split), "validation_split.time_column",
+                  "row 4, column 't' is '2024', a number; write all");
+  const OpenedDataset dates = Open(
+      Spec("t,x,y\n2022-05-01,1,1\n2024/01/02,2,2\n2021-03-01 12:00,3,3\n", "feature_columns: 'x'", split));
+  EXPECT_THAT(Targets<float>(*dates.validation), ElementsAre(2));
 }
 
 TEST_F(PreparedTest, AStratifiedSplitLeavesARareClassInTraining) {

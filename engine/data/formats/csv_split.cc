@@ -54,18 +54,35 @@ absl::Status CsvSplit::Add(const CsvTable& table, int64_t row, const std::vector
     groups_.push_back(numbers_.try_emplace(std::string(cell), number).first->second);
     return absl::OkStatus();
   }
+  return AddTime(table, row, cell);
+}
+
+absl::Status CsvSplit::AddTime(const CsvTable& table, int64_t row, absl::string_view cell) {
   double time = 0;
-  if (ParseCsvNumber(cell, table.rules.decimal_comma, &time)) {
-    times_.push_back(time);
-  } else if (const std::optional<TableDate> date = ParseTableDate(cell, false);
-             date.has_value() && !date->is_ambiguous) {
-    times_.push_back(static_cast<double>(date->Days()) + date->hour / kHoursPerDay);
-  } else {
+  const bool is_number = ParseCsvNumber(cell, table.rules.decimal_comma, &time);
+  if (!is_number) {
+    const std::optional<TableDate> date = ParseTableDate(cell, false);
+    if (!date.has_value() || date->is_ambiguous) {
+      return FieldError(
+          "validation_split.time_column",
+          absl::StrCat("is ", QuotedCell(split_.time_column()), ", but ", CsvPlace(table, row, *column_),
+                       " is ", QuotedCell(cell), "; it must be a number or a date such as 2024-05-31"));
+    }
+    time = static_cast<double>(date->Days()) + date->hour / kHoursPerDay;
+  }
+  if (times_.empty()) {
+    has_dates_ = !is_number;
+    first_time_ = absl::StrCat(CsvPlace(table, row, *column_), " is ", QuotedCell(cell));
+  } else if (has_dates_ == is_number) {
+    // A year such as 2024 and days since 1970 have no common order.
     return FieldError(
         "validation_split.time_column",
-        absl::StrCat("is ", QuotedCell(split_.time_column()), ", but ", CsvPlace(table, row, *column_),
-                     " is ", QuotedCell(cell), "; it must be a number or a date such as 2024-05-31"));
+        absl::StrCat("is ", QuotedCell(split_.time_column()), ", but ", first_time_, ", a ",
+                     has_dates_ ? "date" : "number", ", and ", CsvPlace(table, row, *column_), " is ",
+                     QuotedCell(cell), ", a ", is_number ? "number" : "date",
+                     "; write all cells of the column as numbers, or all as dates such as 2024-05-31"));
   }
+  times_.push_back(time);
   return absl::OkStatus();
 }
 

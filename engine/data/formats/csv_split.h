@@ -30,6 +30,9 @@ class CsvSplit {
 
  private:
   absl::Status Begin(const CsvTable& table);
+  // Appends the time of a cell. INVALID_ARGUMENT if the cell is no time, or if another cell is of the other
+  // kind.
+  absl::Status AddTime(const CsvTable& table, int64_t row, absl::string_view cell);
   absl::StatusOr<std::vector<bool>> ChooseGroups(int64_t wanted) const;
   std::vector<bool> ChooseLast(int64_t wanted) const;
 
@@ -40,6 +43,8 @@ class CsvSplit {
   std::vector<int32_t> groups_;
   absl::flat_hash_map<std::string, int32_t> numbers_;
   std::vector<double> times_;
+  bool has_dates_ = false;  // Whether the times are dates. If not, they are numbers.
+  std::string first_time_;  // The place and the text of the first time, for messages.
 };
 
 }  // namespace tandem

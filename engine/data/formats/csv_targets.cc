@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "engine/base/status_macros.h"
 #include "engine/data/data_names.h"
 
@@ -14,6 +15,9 @@ namespace {
 // The limits of class names: their number and their bytes. A column beyond them names no classes.
 constexpr size_t kMaxClassNames = 1 << 20;
 constexpr size_t kMaxNamesBytes = size_t{64} << 20;
+// A network's first outputs are near 0. Values of this size take many steps.
+constexpr double kLargeValue = 100;
+constexpr double kLongNumber = 1e9;  // Messages show powers of ten from here.
 constexpr absl::string_view kNamesClasses = ", or give csv.targets: class if the column names classes";
 
 // Parses a class that is a number, below `classes` unless that is 0.
@@ -64,10 +68,13 @@ void TrainingTargets::Add(const CsvTable& table, int64_t row, size_t column, abs
   double number = 0;
   Seen& seen = ParseCsvNumber(text, table.rules.decimal_comma, &number) ? numbers_ : texts_;
   if (seen.count++ == 0) seen.place = absl::StrCat(CsvPlace(table, row, column), " is ", QuotedCell(text));
-  if (&seen == &texts_ && value_status_.ok())
-    value_status_ = CsvNumber(table, row, column, text, "").status();
-  if (points_status_.ok() && table.rules.decimal_comma && HasThousandsPoints(text)) {
-    points_status_ = CsvNumber(table, row, column, text, kNamesClasses).status();
+  if (&seen == &numbers_) sum_of_squares_ += number * number;
+  const absl::string_view advice = DecimalCommaAdvice(text, table.rules.decimal_comma);
+  if (&seen == &texts_ && value_status_.ok()) {
+    value_status_ = CsvNumber(table, row, column, text, advice).status();
+  }
+  if (marks_status_.ok() && HasThousandsMarks(text, table.rules.decimal_comma)) {
+    marks_status_ = CsvNumber(table, row, column, text, absl::StrCat(advice, kNamesClasses)).status();
   }
   const bool is_known = !known_.empty() && (known_.contains(text) || known_.contains(NameToUtf8(text)));
   if (is_known) {
@@ -102,6 +109,37 @@ absl::Status TrainingTargets::mixed_status() const {
       absl::StrCat(fewer.place, is_text ? ", which is no number" : ", which is a number",
                    ", but the column holds ", is_text ? "numbers" : "text", " in ", others.count,
                    others.count == 1 ? " other row" : " other rows", "; correct it", kNamesClasses));
+}
+
+std::string TrainingTargets::LabelsNotice(const CsvTable& table) const {
+  if (!are_classes_ || !keeps_names_ || !number_status_.ok() || one_label()) return "";
+  // 3 and 3.0 are the same label.
+  absl::flat_hash_set<double> labels;
+  for (const std::string& name : names_) {
+    double label = 0;
+    if (ParseCsvNumber(name, table.rules.decimal_comma, &label)) labels.insert(label);
+  }
+  const int64_t classes = int64_t{1} + largest_;
+  const int64_t empty = classes - static_cast<int64_t>(labels.size());
+  if (smallest_ == 0 && empty * 2 <= classes) return "";
+  return absl::StrCat("The labels of the column ", QuotedCell(table.names[table.targets[0]]),
+                      " are whole numbers from ", smallest_, " to ", largest_, ", so the network has ",
+                      classes, " classes, and ", empty, empty == 1 ? " of them has" : " of them have",
+                      " no sample; number the labels from 0, or write them as text.");
+}
+
+std::string TrainingTargets::ScaleNotice(const CsvTable& table) const {
+  if (numbers_.count == 0) return "";
+  const double size = std::sqrt(sum_of_squares_ / static_cast<double>(numbers_.count));
+  if (!(size > kLargeValue)) return "";
+  // One digit says enough.
+  const double unit = std::pow(10, std::floor(std::log10(size)));
+  const double rounded = std::round(size / unit) * unit;
+  return absl::StrCat(
+      "The target ", QuotedCell(table.names[table.targets[0]]), " has values around ",
+      size < kLongNumber ? absl::StrFormat("%.0f", rounded) : absl::StrFormat("%.0e", size),
+      ", and networks reach such values slowly; csv.target_scaling: standard scales them while "
+      "training, and results keep the table's scale.");
 }
 
 absl::StatusOr<std::vector<std::string>> TrainingTargets::Names(const CsvTable& table) const {

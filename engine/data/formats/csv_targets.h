@@ -35,8 +35,8 @@ class TrainingTargets {
   const absl::Status& empty_status() const { return empty_status_; }
   // numbers are not mixed with text (the error names the first target of the rarer kind),
   absl::Status mixed_status() const;
-  // numbers have no points between thousands in a table with decimal commas,
-  const absl::Status& points_status() const { return points_status_; }
+  // numbers have no marks between thousands,
+  const absl::Status& marks_status() const { return marks_status_; }
   // all targets are values,
   const absl::Status& value_status() const { return value_status_; }
   // all targets are numbers of classes,
@@ -54,6 +54,14 @@ class TrainingTargets {
   bool one_label() const {
     return number_status_.ok() ? smallest_ == largest_ : keeps_names_ && names_.size() == 1;
   }
+  // Returns a notice if the targets of `table` are labels, and many classes up to the largest label have no
+  // sample, otherwise "". Labels from 0 with gaps need no notice, if at least half of the classes have
+  // samples. Labels above 0 count from 1 or are names, and leave outputs that never train. No notice if there
+  // are too many labels to count, or a single one.
+  std::string LabelsNotice(const CsvTable& table) const;
+  // Returns a notice if the values of `table` are so large that a network reaches them slowly, otherwise "".
+  // The root mean square of all rows decides.
+  std::string ScaleNotice(const CsvTable& table) const;
   // Returns the names of the classes. If all targets are numbers of classes, the names are in the order of
   // the numbers, otherwise in alphabetical order. A number is a name only if the source gives the kind class,
   // or if the model knows the name. INVALID_ARGUMENT if there are too many names.
@@ -69,6 +77,7 @@ class TrainingTargets {
   const absl::flat_hash_set<absl::string_view> known_;
   bool knows_any_ = false;
   absl::Status known_status_;
+  double sum_of_squares_ = 0;  // Of the numbers.
   int32_t largest_ = 0;
   int32_t smallest_ = std::numeric_limits<int32_t>::max();
   // The number of targets of a kind, and the first.
@@ -79,7 +88,7 @@ class TrainingTargets {
   Seen numbers_;
   Seen texts_;
   absl::Status empty_status_;
-  absl::Status points_status_;
+  absl::Status marks_status_;
   absl::Status value_status_;
   absl::Status number_status_;
 };

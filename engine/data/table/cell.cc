@@ -125,22 +125,28 @@ std::string QuotedCell(absl::string_view cell) {
 
 bool IsHexadecimal(absl::string_view text) { return text.find_first_of("xX") != absl::string_view::npos; }
 
-bool HasThousandsPoints(absl::string_view text) {
+bool HasThousandsMarks(absl::string_view text, bool decimal_comma) {
+  const char mark = decimal_comma ? '.' : ',';
   text = StripCell(text);
   if (!Take(&text, '-')) Take(&text, '+');
   int64_t ignored = 0;
   if (absl::StartsWith(text, "0") || !TakeDigits(&text, 1, 3, &ignored)) return false;
   bool any = false;
-  for (; Take(&text, '.'); any = true) {
+  for (; Take(&text, mark); any = true) {
     if (!TakeDigits(&text, 3, 3, &ignored)) return false;
   }
-  Take(&text, ',');
+  Take(&text, decimal_comma ? ',' : '.');
   return any && text.find_first_not_of("0123456789") == absl::string_view::npos;
+}
+
+absl::string_view DecimalCommaAdvice(absl::string_view text, bool decimal_comma) {
+  if (decimal_comma || !HasThousandsMarks(text, decimal_comma)) return "";
+  return ", or give csv.decimal_comma: true if the comma is a decimal comma";
 }
 
 std::string NumberRule(absl::string_view text, bool decimal_comma) {
   const char* advice = "";
-  if (decimal_comma && HasThousandsPoints(text)) {
+  if (decimal_comma && HasThousandsMarks(text, decimal_comma)) {
     advice =
         "; in a table with decimal commas, remove points between thousands, and write a comma for a decimal "
         "point";
@@ -153,7 +159,7 @@ std::string NumberRule(absl::string_view text, bool decimal_comma) {
 
 bool ParseCsvNumber(absl::string_view text, bool decimal_comma, double* number) {
   text = StripCell(text);
-  if (decimal_comma && HasThousandsPoints(text)) return false;
+  if (decimal_comma && HasThousandsMarks(text, decimal_comma)) return false;
   if (!text.empty() && text.front() == '+') text.remove_prefix(1);
   char copy[kMaxNumberLength];
   if (decimal_comma && absl::StrContains(text, ',')) {

@@ -37,9 +37,14 @@ std::string QuotedCell(absl::string_view cell);
 // as names, so they are no numbers.
 bool IsHexadecimal(absl::string_view text);
 
-// Returns whether a text is a number with points between its thousands, such as 1.234 or 1.234.567,8. Blanks
-// around the number are allowed.
-bool HasThousandsPoints(absl::string_view text);
+// Returns whether a text is a number with marks between its thousands. With a decimal comma, the marks are
+// points, as in 1.234 or 1.234.567,8; without, they are commas, as in 1,234 or 1,234,567.8. Blanks around the
+// number are allowed.
+bool HasThousandsMarks(absl::string_view text, bool decimal_comma);
+
+// For messages about a text that is no number: ", or give csv.decimal_comma: true ..." if commas between
+// thousands of the text may be decimal commas, otherwise "".
+absl::string_view DecimalCommaAdvice(absl::string_view text, bool decimal_comma);
 
 // Parses a decimal number that is finite as a float. Blanks around the number are allowed. Returns false if
 // `text` is no such number. With a decimal comma, a number with points between thousands is no such number,

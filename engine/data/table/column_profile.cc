@@ -38,14 +38,14 @@ void ColumnProfile::AddText(int64_t row, absl::string_view cell) {
     has_several_texts_ = true;
   }
   double number = 0;
-  const bool has_points = rules_.decimal_comma && HasThousandsPoints(cell);
-  if (has_points && !shows_points_) {
+  const bool has_marks = HasThousandsMarks(cell, rules_.decimal_comma);
+  if (has_marks && !shows_marks_) {
     // Messages show the cell that tells most.
-    shows_points_ = true;
+    shows_marks_ = true;
     first_text_ = std::string(cell);
     first_text_row_ = row;
   }
-  if (has_points || (!IsHexadecimal(cell) && absl::SimpleAtod(cell, &number))) ++odd_numbers_;
+  if (has_marks || (!IsHexadecimal(cell) && absl::SimpleAtod(cell, &number))) ++odd_numbers_;
   const auto add_date = [&](bool day_first, int64_t* dates) {
     // If any text before is no date in this order, the order does not matter.
     const bool matters = *dates == texts_ || *dates * kCellsForMistake >= texts_ * (kCellsForMistake - 1);
@@ -120,7 +120,8 @@ std::string ColumnProfile::Fault(absl::string_view column) const {
                                         : absl::StrCat(", because the column holds numbers in ", numbers_,
                                                        numbers_ == 1 ? " other row" : " other rows"),
                           "; correct it, name such cells in csv.missing_texts, or give the column's kind in "
-                          "csv.columns");
+                          "csv.columns",
+                          DecimalCommaAdvice(first_text_, rules_.decimal_comma));
     }
     case v1::COLUMN_KIND_DATE: {
       if (dates() == present()) return "";

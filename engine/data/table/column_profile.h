@@ -70,13 +70,13 @@ class ColumnProfile {
   // The first text, and the first text that is no date.
   std::string first_text_;
   int64_t first_text_row_ = 0;
-  bool shows_points_ = false;  // Whether first_text_ is the first number with points between thousands.
+  bool shows_marks_ = false;  // Whether first_text_ is the first number with marks between thousands.
   std::string first_other_;
   int64_t first_other_row_ = 0;
   bool has_several_texts_ = false;
   bool is_counting_ = true;
   double last_number_ = 0;
-  // Texts that are infinite, too large for a float, or have points between thousands.
+  // Texts that are infinite, too large for a float, or have marks between thousands.
   int64_t odd_numbers_ = 0;
   // The different cells. Empty if there are too many, unless the user gave the kind category.
   absl::flat_hash_set<std::string> cells_;

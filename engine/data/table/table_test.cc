@@ -19,6 +19,7 @@
 namespace tandem {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::FloatNear;
 using ::testing::HasSubstr;
@@ -65,23 +66,36 @@ TEST(CellTest, ARuleSaysWhichCommasMustGo) {
   }
 }
 
+TEST(CellTest, CommasBetweenThousandsProveNoDecimalComma) {
+  for (const char* text : {"1,234", " -12,345 ", "+123,456", "1,234,567", "1,234.5", "1,234,567.89"}) {
+    EXPECT_TRUE(HasThousandsMarks(text, false)) << text;
+    EXPECT_THAT(std::string(DecimalCommaAdvice(text, false)), HasSubstr("csv.decimal_comma: true")) << text;
+    EXPECT_EQ(DecimalCommaAdvice(text, true), "") << text;
+  }
+  for (const char* text : {"1,5", "0,125", "12,34", "1,2345", "1234,567", "1,234e2", ",125", "1.234",
+                           "1,23.4", "", "-", "1", "1,", "1,234x"}) {
+    EXPECT_FALSE(HasThousandsMarks(text, false)) << text;
+    EXPECT_EQ(DecimalCommaAdvice(text, false), "") << text;
+  }
+}
+
 TEST(CellTest, PointsBetweenThousandsAreNoDecimalPoints) {
   double number = 0;
   for (const char* text : {"1.234", " -12.345 ", "+123.456", "1.234.567", "1.234,5", "1.234.567,89"}) {
-    EXPECT_TRUE(HasThousandsPoints(text)) << text;
+    EXPECT_TRUE(HasThousandsMarks(text, true)) << text;
     EXPECT_FALSE(ParseCsvNumber(text, true, &number)) << text;
     EXPECT_THAT(NumberRule(text, true), HasSubstr("remove points between thousands")) << text;
   }
   // Other points are decimal points, and so are all points of a table without decimal commas.
   for (const char* text : {"1.5", "0.125", "-0.125", "12.34", "1.2345", "1234.567", "1.234e2", ".125"}) {
-    EXPECT_FALSE(HasThousandsPoints(text)) << text;
+    EXPECT_FALSE(HasThousandsMarks(text, true)) << text;
     EXPECT_TRUE(ParseCsvNumber(text, true, &number)) << text;
     EXPECT_EQ(number, std::strtod(text, nullptr)) << text;
   }
   EXPECT_TRUE(ParseCsvNumber("1.234", false, &number));
   EXPECT_EQ(number, 1.234);
   for (const char* text : {"", "-", "1", "1234", "1.", "1.23,4", "1.234x", "1,234"}) {
-    EXPECT_FALSE(HasThousandsPoints(text)) << text;
+    EXPECT_FALSE(HasThousandsMarks(text, true)) << text;
   }
 }
 
@@ -202,6 +216,16 @@ TEST(ColumnProfileTest, PointsBetweenThousandsMakeNoText) {
   EXPECT_EQ(profile.Kind(), v1::COLUMN_KIND_NUMBER);
   EXPECT_THAT(profile.Fault("'a'"), HasSubstr("row 1, column 'a' is '1.500'; it must be a finite number (at "
                                               "most 3.4e38; in a table with decimal commas, remove points"));
+}
+
+TEST(ColumnProfileTest, CommasBetweenThousandsMakeNoText) {
+  ColumnProfile profile({}, v1::COLUMN_KIND_UNSPECIFIED);
+  for (int row = 1; row <= 300; ++row) profile.Add(row, absl::StrCat(row, ",500"));
+  EXPECT_EQ(profile.Kind(), v1::COLUMN_KIND_NUMBER);
+  EXPECT_THAT(profile.Fault("'a'"),
+              AllOf(HasSubstr("row 1, column 'a' is '1,500'; it must be a finite number "
+                              "(at most 3.4e38; remove commas between thousands"),
+                    HasSubstr("or give csv.decimal_comma: true")));
 }
 
 TEST(TableFitTest, NumbersAreFilledAndScaled) {
