@@ -18,12 +18,16 @@ struct Image {
   int64_t height = 0;
   int64_t width = 0;
   std::vector<uint8_t> pixels;
+  // Only in a header of a file's beginning: the rest of the file may swap height and width.
+  bool may_turn = false;
 };
 
 // The largest number of pixels of an image. A small file may claim any number.
 inline constexpr int64_t kMaxImagePixels = int64_t{1} << 26;
 
-// Returns the claims of a file's header. `pixels` is empty. Errors as DecodeImage.
+// Returns the claims of a file's header. `pixels` is empty. `file` may be the beginning of a file. The header
+// of a PNG file then has may_turn, unless the picture is square or its EXIF data are found. Errors as
+// DecodeImage, also if more of the file is needed.
 absl::StatusOr<Image> ReadImageHeader(absl::string_view file);
 
 // Decodes a whole JPEG, PNG, WebP, BMP, TIFF or GIF file. The first bytes tell the format. Grey images have a

@@ -252,10 +252,12 @@ absl::Status WithPath(const FolderSplit& split, const Entry& entry, const absl::
   return absl::InvalidArgumentError(absl::StrCat(split.PathOf(entry), " ", status.message()));
 }
 
-absl::Status ReadHeader(const FolderSplit& split, Entry& entry) {
+// Sets the entry's header. `needs_size`: the header's height and width are needed.
+absl::Status ReadHeader(const FolderSplit& split, bool needs_size, Entry& entry) {
   TANDEM_ASSIGN_OR_RETURN(std::string begin, ReadFile(split, entry, kHeaderBytes));
   absl::StatusOr<Image> header = ReadImageHeader(begin);
-  if (!header.ok() && split.FileOf(entry).bytes > kHeaderBytes) {
+  const bool is_enough = header.ok() && !(needs_size && header->may_turn);
+  if (!is_enough && split.FileOf(entry).bytes > kHeaderBytes) {
     TANDEM_ASSIGN_OR_RETURN(begin, ReadFile(split, entry, kMaxFileBytes));
     header = ReadImageHeader(begin);
   }
@@ -346,8 +348,9 @@ void AddNotices(const FolderSplit& split, std::vector<std::string>& notices) {
   }
 }
 
-// Decodes the images of splits with few bytes. Other images have their headers read. Reports all bad images.
-absl::Status CheckImages(Folders& folders, bool decode) {
+// Decodes the images of splits with few bytes. Other images have their headers read, see ReadHeader. Reports
+// all bad images.
+absl::Status CheckImages(Folders& folders, bool decode, bool needs_size) {
   std::vector<BadImages> bad;
   for (FolderSplit* split : {&folders.train, &folders.validation}) {
     std::vector<Entry>& entries = split->entries;
@@ -355,7 +358,7 @@ absl::Status CheckImages(Folders& folders, bool decode) {
     for (const Entry& entry : entries) bytes += split->FileOf(entry).bytes;
     const bool whole = decode && bytes <= kCheckedBytes;
     const std::vector<absl::Status> statuses = ReadAll(entries.size(), [&](size_t i) -> absl::Status {
-      return whole ? CheckEntry(*split, entries[i]) : ReadHeader(*split, entries[i]);
+      return whole ? CheckEntry(*split, entries[i]) : ReadHeader(*split, needs_size, entries[i]);
     });
     TANDEM_ASSIGN_OR_RETURN(BadImages found, FindBadImages(*split, statuses));
     bad.push_back(std::move(found));
@@ -409,7 +412,7 @@ absl::StatusOr<Folders> LookIntoFolders(const v1::ImageFolderSource& source, con
   }
   TANDEM_RETURN_IF_ERROR(violations.ToStatus());
   bool grey = true;
-  TANDEM_RETURN_IF_ERROR(CheckImages(folders, decode));
+  TANDEM_RETURN_IF_ERROR(CheckImages(folders, decode, /*needs_size=*/source.height() == 0));
   for (const FolderSplit* split : {&folders.train, &folders.validation}) {
     if (source.height() == 0) TANDEM_RETURN_IF_ERROR(CheckSizes(*split, folders.train));
     AddNotices(*split, folders.info.notices);

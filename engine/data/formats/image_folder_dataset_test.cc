@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <png.h>
@@ -38,7 +39,7 @@ std::string Png(int width, int height, const std::vector<uint8_t>& pixels, uint3
   image.width = width;
   image.height = height;
   image.format = format;
-  std::string file(1 << 16, '\0');
+  std::string file(1 << 18, '\0');
   png_alloc_size_t size = file.size();
   EXPECT_TRUE(png_image_write_to_memory(&image, file.data(), &size, 0, pixels.data(), 0, nullptr));
   file.resize(size);
@@ -47,6 +48,23 @@ std::string Png(int width, int height, const std::vector<uint8_t>& pixels, uint3
 
 std::string GreyPng(int width, int height, uint8_t value) {
   return Png(width, height, std::vector<uint8_t>(width * height, value), PNG_FORMAT_GRAY);
+}
+
+// Puts a chunk with an orientation before or behind a PNG file's pixels.
+std::string TurnedPng(std::string file, int orientation, bool behind) {
+  constexpr size_t kSignatureAndHeader = 8 + 25, kEnd = 12;
+  return file.insert(behind ? file.size() - kEnd : kSignatureAndHeader,
+                     PngChunk("eXIf", OrientationExif(orientation)));
+}
+
+// Returns a PNG file of more than 64 KB, which libpng cannot pack.
+std::string LongPng(int width, int height) {
+  std::vector<uint8_t> pixels(width * height);
+  uint32_t state = 1;
+  for (uint8_t& pixel : pixels) pixel = static_cast<uint8_t>((state = state * 1664525 + 1013904223) >> 24);
+  std::string file = Png(width, height, pixels, PNG_FORMAT_GRAY);
+  EXPECT_GT(file.size(), 1 << 16);
+  return file;
 }
 
 // Returns a JPEG file of a single colour.
@@ -76,6 +94,44 @@ TEST(ImageFileTest, DecodesPngOfEveryKind) {
   EXPECT_THAT(image->pixels, ElementsAre(10, 20, 30));
   image = DecodeImage(Png(1, 1, {10, 0}, PNG_FORMAT_GA));
   EXPECT_THAT(image->pixels, ElementsAre(10));
+}
+
+TEST(ImageFileTest, TurnsPngByExifBeforeOrBehindThePixels) {
+  const std::string plain = Png(3, 2, {1, 2, 3, 4, 5, 6}, PNG_FORMAT_GRAY);
+  for (const bool behind : {false, true}) {
+    for (const auto& [orientation, pixels] :
+         std::vector<std::pair<int, std::vector<uint8_t>>>{{1, {1, 2, 3, 4, 5, 6}},
+                                                           {3, {6, 5, 4, 3, 2, 1}},
+                                                           {6, {4, 1, 5, 2, 6, 3}},
+                                                           {8, {3, 6, 2, 5, 1, 4}}}) {
+      SCOPED_TRACE(testing::Message() << "orientation " << orientation << ", behind " << behind);
+      const std::string file = TurnedPng(plain, orientation, behind);
+      const absl::StatusOr<Image> image = DecodeImage(file), header = ReadImageHeader(file);
+      ASSERT_TRUE(image.ok() && header.ok()) << image.status() << header.status();
+      EXPECT_EQ(image->height, orientation < 5 ? 2 : 3);
+      EXPECT_EQ(image->width, orientation < 5 ? 3 : 2);
+      EXPECT_EQ(image->pixels, pixels);
+      EXPECT_EQ(header->height, image->height);
+      EXPECT_EQ(header->width, image->width);
+      EXPECT_FALSE(header->may_turn);
+    }
+    // A damaged chunk is skipped.
+    std::string damaged = TurnedPng(plain, 6, behind);
+    damaged[damaged.find("eXIf") + 4 + 18] = 8;
+    EXPECT_EQ(DecodeImage(damaged)->width, 3);
+    EXPECT_EQ(ReadImageHeader(damaged)->width, 3);
+  }
+}
+
+TEST(ImageFileTest, ABeginningOfAPngFileMayTurn) {
+  const std::string plain = LongPng(300, 250);
+  const auto begin = [](const std::string& file) { return *ReadImageHeader(file.substr(0, 1 << 12)); };
+  EXPECT_TRUE(begin(plain).may_turn);
+  EXPECT_TRUE(begin(TurnedPng(plain, 6, true)).may_turn);
+  EXPECT_FALSE(begin(TurnedPng(plain, 6, false)).may_turn);
+  EXPECT_EQ(begin(TurnedPng(plain, 6, false)).height, 300);
+  EXPECT_FALSE(begin(LongPng(300, 300)).may_turn) << "a square";
+  EXPECT_FALSE(ReadImageHeader(plain)->may_turn);
 }
 
 TEST(ImageFileTest, DecodesJpeg) {
@@ -219,6 +275,17 @@ TEST_F(ImageFolderTest, MixedSizesNeedASize) {
   spec_.mutable_image_folder()->set_width(2);
   spec_.mutable_image_folder()->set_channels(3);
   EXPECT_EQ(OpenDataset(spec_)->info.shape, Shape({3, 2, 2}));
+}
+
+// The header is first searched in the beginning of the file.
+TEST_F(ImageFolderTest, ALongPngIsTurnedByExifBehindThePixels) {
+  const std::string folder = FreshFolder();
+  std::filesystem::create_directories(folder + "/cat");
+  WriteFile(folder + "/cat/a.png", TurnedPng(LongPng(300, 250), 6, /*behind=*/true));
+  spec_.mutable_image_folder()->set_train(folder);
+  const absl::StatusOr<DatasetInfo> described = DescribeDataset(spec_);
+  ASSERT_TRUE(described.ok()) << described.status();
+  EXPECT_EQ(described->shape, Shape({1, 300, 250}));
 }
 
 TEST_F(ImageFolderTest, NamesTheImageAtFault) {

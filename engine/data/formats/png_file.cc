@@ -1,10 +1,12 @@
 #include "engine/data/formats/png_file.h"
 
 #include <png.h>
+#include <zlib.h>
 
 #include <algorithm>
 #include <csetjmp>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +16,31 @@
 
 namespace tandem {
 namespace {
+
+// Returns the orientation in the first chunk eXIf that is not damaged, or 1 if there is no such chunk.
+// Returns nothing if the file ends before this is known. The chunk may follow the pixels (Extensions to the
+// PNG 1.2 Specification, Version 1.5.0, 3.7). libpng would find it only after it has read all pixels.
+std::optional<int> OrientationOf(absl::string_view file) {
+  // A chunk: the data's length, the type, the data, and the checksum of type and data.
+  constexpr size_t kSignatureBytes = 8, kTypeBytes = 4, kFrameBytes = 12;
+  const auto number = [&file](size_t place) {
+    return png_get_uint_32(reinterpret_cast<png_const_bytep>(&file[place]));
+  };
+  size_t begin = kSignatureBytes;
+  while (begin + kFrameBytes <= file.size()) {
+    const size_t length = number(begin);
+    if (length > file.size() - begin - kFrameBytes) return std::nullopt;
+    const absl::string_view body = file.substr(begin + 4, kTypeBytes + length);
+    const absl::string_view type = body.substr(0, kTypeBytes);
+    if (type == "IEND") return 1;
+    begin += kFrameBytes + length;
+    if (type != "eXIf") continue;
+    const uLong checksum =
+        ::crc32(0, reinterpret_cast<const Bytef*>(body.data()), static_cast<uInt>(body.size()));
+    if (checksum == number(begin - 4)) return ExifOrientation(body.substr(kTypeBytes));
+  }
+  return std::nullopt;
+}
 
 // libpng reports errors by a call that must not return.
 struct PngErrors {
@@ -43,20 +70,13 @@ void OnRead(png_structp png, png_bytep data, size_t size) {
 // From here to the end of Decode all code is C, because longjmp may leave it. The caller creates all objects
 // with destructors.
 bool Decode(bool header_only, PngErrors& errors, png_structp png, png_infop info, Image& image,
-            int& orientation, std::vector<png_bytep>& rows) {
+            std::vector<png_bytep>& rows) {
   if (setjmp(errors.jump) != 0) return false;
   png_set_user_limits(png, 1 << 20, 1 << 20);
   png_set_chunk_malloc_max(png, 1 << 23);
-  // A small file may hold thousands of texts and colour profiles. Skip all of them but the orientation.
+  // A small file may hold thousands of texts and colour profiles. Skip all of them.
   png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);
-  static constexpr png_byte kExifChunk[] = "eXIf";
-  png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_AS_DEFAULT, kExifChunk, 1);
   png_read_info(png, info);
-  png_uint_32 exif_bytes = 0;
-  png_bytep exif = nullptr;
-  if (png_get_eXIf_1(png, info, &exif_bytes, &exif) != 0) {
-    orientation = ExifOrientation({reinterpret_cast<const char*>(exif), exif_bytes});
-  }
   const int64_t height = png_get_image_height(png, info), width = png_get_image_width(png, info);
   if (height * width > kMaxImagePixels) {
     std::snprintf(errors.message, sizeof errors.message, "it has %lld x %lld pixels, more than can be read",
@@ -98,7 +118,6 @@ absl::StatusOr<Image> ReadPng(absl::string_view file, bool header_only) {
   PngErrors errors = {};
   Input input{file};
   Image image;
-  int orientation = 1;
   std::vector<png_bytep> rows;
   png_structp png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &errors, OnError, OnWarning);
   png_infop info = png == nullptr ? nullptr : png_create_info_struct(png);
@@ -107,10 +126,12 @@ absl::StatusOr<Image> ReadPng(absl::string_view file, bool header_only) {
     return absl::ResourceExhaustedError("no memory to decode an image");
   }
   png_set_read_fn(png, &input, OnRead);
-  const bool decoded = Decode(header_only, errors, png, info, image, orientation, rows);
+  const bool decoded = Decode(header_only, errors, png, info, image, rows);
   png_destroy_read_struct(&png, &info, nullptr);
   if (!decoded) return absl::InvalidArgumentError(absl::StrCat("cannot be decoded as PNG: ", errors.message));
-  return TurnImage(std::move(image), orientation);
+  const std::optional<int> orientation = OrientationOf(file);
+  image.may_turn = !orientation.has_value() && image.height != image.width;
+  return TurnImage(std::move(image), orientation.value_or(1));
 }
 
 }  // namespace

@@ -141,11 +141,13 @@ ImageFault FaultOf(const ShardIndex& shard, const ShardSample& sample, const abs
 // The functions below return INVALID_ARGUMENT as FaultOf takes it, without the picture's name. To find a
 // name, the shard is read again.
 
-absl::StatusOr<Image> ReadSampleHeader(const ShardIndex& shard, const ShardSample& sample) {
+// `needs_size`: the header's height and width are needed.
+absl::StatusOr<Image> ReadSampleHeader(const ShardIndex& shard, const ShardSample& sample, bool needs_size) {
   for (const int64_t most : kSampleHeaderBytes) {
     TANDEM_ASSIGN_OR_RETURN(const std::string begin, ReadShardPicture(shard, sample, most));
     absl::StatusOr<Image> header = ReadImageHeader(begin);
-    if (header.ok() || static_cast<int64_t>(begin.size()) == sample.picture_bytes) return header;
+    const bool is_enough = header.ok() && !(needs_size && header->may_turn);
+    if (is_enough || static_cast<int64_t>(begin.size()) == sample.picture_bytes) return header;
   }
   return absl::InternalError("a picture is longer than a picture may be");
 }
@@ -391,7 +393,7 @@ absl::StatusOr<FoundShards> LookIntoShards(const v1::WebDatasetSource& source, b
     const bool is_training = split == &shards.train;
     if (is_resized && !decodes && !(is_training && needs_grey)) continue;
     const auto read = [&](const ShardIndex& shard, const ShardSample& sample, int64_t /*index*/) {
-      return decodes ? CheckSample(shard, sample) : ReadSampleHeader(shard, sample);
+      return decodes ? CheckSample(shard, sample) : ReadSampleHeader(shard, sample, !is_resized);
     };
     TANDEM_ASSIGN_OR_RETURN(ExaminedPictures pictures, Examine(*split, 0, split->size(), read));
     bad.push_back(BadOf(*split, split->size(), pictures));

@@ -12,6 +12,7 @@
 #include "engine/data/data_digest.h"
 #include "engine/data/dataset.h"
 #include "engine/data/formats/test_files.h"
+#include "engine/data/formats/test_jpeg.h"
 #include "engine/data/statistics.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -155,6 +156,24 @@ TEST_F(WebDatasetTest, PicturesAreBroughtToTheGivenForm) {
   WriteFile(folder_ + "/0.tar",
             Tar({{"x.png", Png(3, 2, 5)}, {"x.cls", "0"}, {"y.cls", "1"}, {"y.png", Png(3, 2, 9, false)}}));
   EXPECT_EQ(DescribeDataset(Spec("0.tar"))->shape, Shape({3, 2, 3}));
+}
+
+// The header is first searched in the beginning of the picture.
+TEST_F(WebDatasetTest, ALongPngIsTurnedByExifBehindThePixels) {
+  std::string png = Png(6, 4, 9);
+  // A long comment, then the orientation, before the last chunk.
+  png.insert(png.size() - 12, PngChunk("tEXt", std::string("Comment\0", 8) + std::string(1 << 17, 'a')) +
+                                  PngChunk("eXIf", OrientationExif(6)));
+  // So many bytes of pictures are not decoded before the training.
+  Members members;
+  for (int i = 0; i < 260; ++i) {
+    members.emplace_back(absl::StrCat(i, ".png"), png);
+    members.emplace_back(absl::StrCat(i, ".cls"), "0");
+  }
+  WriteFile(folder_ + "/t.tar", Tar(members));
+  const absl::StatusOr<DatasetInfo> described = DescribeDataset(Spec("t.tar"));
+  ASSERT_TRUE(described.ok()) << described.status();
+  EXPECT_EQ(described->shape, Shape({1, 6, 4}));
 }
 
 TEST_F(WebDatasetTest, BadShardsAreRefusedByName) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/civil_time.h"
 #include "engine/base/status_macros.h"
 #include "engine/data/data_names.h"
 #include "engine/data/table/table_encoder.h"
@@ -41,8 +42,10 @@ double Median(std::vector<double>& numbers) {
   return Quantile({*middle, *std::min_element(middle + 1, numbers.end())}, 1, 2);
 }
 
-double MostFrequent(const std::vector<double>& sorted) {
-  double best = sorted[0];
+// `sorted` is not empty. Returns the most frequent value. Of several such values, the smallest.
+template <typename Value>
+Value MostFrequent(const std::vector<Value>& sorted) {
+  Value best = sorted[0];
   size_t most = 0;
   for (size_t begin = 0; begin < sorted.size();) {
     size_t end = begin;
@@ -54,6 +57,61 @@ double MostFrequent(const std::vector<double>& sorted) {
     begin = end;
   }
   return best;
+}
+
+// `numbers` is not empty, has the mean `mean`, and is reordered. Returns the number that replaces missing
+// numbers.
+double FillNumber(std::vector<double>& numbers, v1::MissingValues missing, double mean) {
+  if (missing == v1::MISSING_VALUES_MEAN) return mean;
+  if (missing != v1::MISSING_VALUES_MOST_FREQUENT) return Median(numbers);
+  std::sort(numbers.begin(), numbers.end());
+  return MostFrequent(numbers);
+}
+
+// The days since 1970-01-01, and the hour of the day.
+using Moment = std::pair<int64_t, double>;
+
+TableDate DateOf(const Moment& moment) {
+  const absl::CivilDay day = absl::CivilDay(1970, 1, 1) + moment.first;
+  return {.year = day.year(), .month = day.month(), .day = day.day(), .hour = moment.second};
+}
+
+// `moments` is not empty. Returns the mean, rounded to a second if the column has times, otherwise to a day.
+// Halves are rounded up.
+Moment Mean(const std::vector<Moment>& moments, bool has_time) {
+  double days = 0, hours = 0;
+  for (const auto& [day, hour] : moments) {
+    days += static_cast<double>(day);
+    hours += hour;
+  }
+  const double mean = (days + hours / 24) / static_cast<double>(moments.size());
+  constexpr double kDaySeconds = 24 * 60 * 60;
+  if (!has_time) return {static_cast<int64_t>(std::floor(mean + 0.5)), 0};
+  const double seconds = std::floor(mean * kDaySeconds + 0.5), day = std::floor(seconds / kDaySeconds);
+  return {static_cast<int64_t>(day), (seconds - day * kDaySeconds) / 3600};
+}
+
+// `parts` has the dates' parts in the order of DateParts, of at least one date. Returns the parts of the date
+// that replaces missing dates, as v1::MissingValues documents. Parts that are chosen one by one would be of a
+// date that no row has.
+std::array<double, kDateParts> FillDate(const std::vector<std::vector<double>>& parts,
+                                        v1::MissingValues missing) {
+  const bool has_time = parts.size() == kDateParts;
+  std::vector<Moment> moments(parts[0].size());
+  for (size_t i = 0; i < moments.size(); ++i) {
+    const TableDate date = {.year = static_cast<int64_t>(parts[0][i]),
+                            .month = static_cast<int>(parts[1][i]),
+                            .day = static_cast<int>(parts[2][i])};
+    moments[i] = {date.Days(), has_time ? parts[4][i] : 0};
+  }
+  if (missing == v1::MISSING_VALUES_MEAN) return DateParts(DateOf(Mean(moments, has_time)));
+  if (missing == v1::MISSING_VALUES_MOST_FREQUENT) {
+    std::sort(moments.begin(), moments.end());
+    return DateParts(DateOf(MostFrequent(moments)));
+  }
+  const auto middle = moments.begin() + static_cast<int64_t>((moments.size() - 1) / 2);
+  std::nth_element(moments.begin(), middle, moments.end());
+  return DateParts(DateOf(*middle));
 }
 
 absl::Status BadConstant(const ColumnPlan& plan, absl::string_view what) {
@@ -125,15 +183,17 @@ void ColumnFit::Add(absl::string_view cell) {
 }
 
 absl::Status ColumnFit::FinishNumbers(v1::PreparedColumn* column) {
-  std::array<double, kDateParts> constants = {};
+  std::array<double, kDateParts> fills = {};
   if (plan_.missing == v1::MISSING_VALUES_CONSTANT && plan_.kind == v1::COLUMN_KIND_NUMBER) {
-    if (!ParseCsvNumber(plan_.constant, rules_.decimal_comma, constants.data())) {
+    if (!ParseCsvNumber(plan_.constant, rules_.decimal_comma, fills.data())) {
       return BadConstant(plan_, "a finite number");
     }
   } else if (plan_.missing == v1::MISSING_VALUES_CONSTANT) {
     const std::optional<TableDate> date = ParseTableDate(plan_.constant, plan_.day_first);
     if (!date.has_value()) return BadConstant(plan_, "a date such as 2024-05-31");
-    constants = DateParts(*date);
+    fills = DateParts(*date);
+  } else if (plan_.kind == v1::COLUMN_KIND_DATE && !numbers_[0].empty()) {
+    fills = FillDate(numbers_, plan_.missing);
   }
   for (size_t i = 0; i < numbers_.size(); ++i) {
     v1::PreparedNumber& number = *column->mutable_numbers(static_cast<int>(i));
@@ -142,20 +202,14 @@ absl::Status ColumnFit::FinishNumbers(v1::PreparedColumn* column) {
       number.set_mean(scale.mean);
       number.set_deviation(scale.deviation);
     }
-    number.set_fill(constants[i]);
+    number.set_fill(fills[i]);
     if (numbers_[i].empty()) continue;
-    const bool has_quantiles = plan_.scaling == v1::NUMBER_SCALING_QUANTILES;
-    if (has_quantiles || plan_.missing == v1::MISSING_VALUES_MOST_FREQUENT) {
-      std::sort(numbers_[i].begin(), numbers_[i].end());
+    if (plan_.kind == v1::COLUMN_KIND_NUMBER && plan_.missing != v1::MISSING_VALUES_CONSTANT) {
+      number.set_fill(FillNumber(numbers_[i], plan_.missing, scale.mean));
     }
-    if (plan_.missing == v1::MISSING_VALUES_MEAN) {
-      number.set_fill(scale.mean);
-    } else if (plan_.missing == v1::MISSING_VALUES_MOST_FREQUENT) {
-      number.set_fill(MostFrequent(numbers_[i]));
-    } else if (plan_.missing != v1::MISSING_VALUES_CONSTANT) {
-      number.set_fill(has_quantiles ? Quantile(numbers_[i], 1, 2) : Median(numbers_[i]));
-    }
-    if (!has_quantiles || numbers_[i].front() == numbers_[i].back()) continue;
+    if (plan_.scaling != v1::NUMBER_SCALING_QUANTILES) continue;
+    std::sort(numbers_[i].begin(), numbers_[i].end());
+    if (numbers_[i].front() == numbers_[i].back()) continue;
     const size_t count = std::min(kMostQuantiles, numbers_[i].size());
     for (size_t q = 0; q < count; ++q) number.add_quantiles(Quantile(numbers_[i], q, count - 1));
   }

@@ -1,5 +1,6 @@
 // The cells of tables: kinds, missing cells, and the inputs of a network.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
@@ -308,6 +309,78 @@ TEST(TableFitTest, DatesBecomeParts) {
   EXPECT_THAT(Inputs(plan, cells, "2024-05-31"), ElementsAre(2024, 5, 31, 4));
   plan.has_time = true;
   EXPECT_THAT(Inputs(plan, cells, "2024-05-31 18:30"), ElementsAre(2024, 5, 31, 4, 18.5));
+}
+
+// Returns the days since 1970-01-01 of a date from 1970 on. Counts them year by year and month by month.
+int DaysOf(int year, int month, int day) {
+  const auto is_leap = [](int y) { return y % 4 == 0 && (y % 100 != 0 || y % 400 == 0); };
+  int days = day - 1;
+  for (int y = 1970; y < year; ++y) days += is_leap(y) ? 366 : 365;
+  for (int m = 1; m < month; ++m) {
+    days += m == 2 ? (is_leap(year) ? 29 : 28) : m == 4 || m == 6 || m == 9 || m == 11 ? 30 : 31;
+  }
+  return days;
+}
+
+// Returns 0 for Monday. 1970-01-01 was a Thursday.
+float WeekdayOf(int year, int month, int day) {
+  return static_cast<float>((DaysOf(year, month, day) + 3) % 7);
+}
+
+TEST(TableFitTest, AMissingDateGetsAWholeDate) {
+  ASSERT_EQ(WeekdayOf(2000, 2, 29), 1) << "a Tuesday";
+  ColumnPlan plan{.name = "a", .kind = v1::COLUMN_KIND_DATE};
+  const std::vector<std::string> winter = {"2024-06-15", "2023-12-31", "",
+                                           "2024-07-20", "2023-12-30", "2024-01-01"};
+  for (const v1::NumberScaling scaling : {v1::NUMBER_SCALING_NONE, v1::NUMBER_SCALING_QUANTILES}) {
+    plan.scaling = scaling;
+    for (const v1::MissingValues missing : {v1::MISSING_VALUES_UNSPECIFIED, v1::MISSING_VALUES_MEDIAN}) {
+      plan.missing = missing;
+      EXPECT_EQ(Inputs(plan, winter, ""), Inputs(plan, winter, "2024-01-01"));
+    }
+  }
+  plan.scaling = v1::NUMBER_SCALING_NONE;
+  EXPECT_THAT(Inputs(plan, winter, ""), ElementsAre(2024, 1, 1, WeekdayOf(2024, 1, 1)));
+  const std::vector<std::string> even = {"2024-03-05", "2023-12-31", "2024-02-29", "2020-01-01"};
+  EXPECT_THAT(Inputs(plan, even, ""), ElementsAre(2023, 12, 31, WeekdayOf(2023, 12, 31)))
+      << "the earlier of the middle dates";
+
+  plan.missing = v1::MISSING_VALUES_MOST_FREQUENT;
+  EXPECT_THAT(Inputs(plan,
+                     {"2024-01-11", "2023-05-10", "2024-02-12", "2023-05-10", "2024-03-13", "2023-05-10",
+                      "2024-04-14"},
+                     ""),
+              ElementsAre(2023, 5, 10, WeekdayOf(2023, 5, 10)));
+  EXPECT_THAT(Inputs(plan, even, ""), ElementsAre(2020, 1, 1, WeekdayOf(2020, 1, 1))) << "the earliest";
+
+  plan.missing = v1::MISSING_VALUES_MEAN;
+  int64_t days = 0;
+  for (const auto& [year, month, day] :
+       {std::array{2024, 6, 15}, {2023, 12, 31}, {2024, 7, 20}, {2023, 12, 30}, {2024, 1, 1}}) {
+    days += DaysOf(year, month, day);
+  }
+  ASSERT_EQ((2 * days + 5) / 10, DaysOf(2024, 3, 14)) << "the rounded mean";
+  EXPECT_THAT(Inputs(plan, winter, ""), ElementsAre(2024, 3, 14, WeekdayOf(2024, 3, 14)));
+  EXPECT_THAT(Inputs(plan, {"2023-12-31", "2024-01-01"}, ""), ElementsAre(2024, 1, 1, WeekdayOf(2024, 1, 1)))
+      << "the later of two nearest days";
+  EXPECT_THAT(Inputs(plan, {"1969-12-30", "1969-12-29", "1969-12-30"}, ""), ElementsAre(1969, 12, 30, 1));
+}
+
+TEST(TableFitTest, AMissingMomentGetsAWholeMoment) {
+  ColumnPlan plan{.name = "a", .kind = v1::COLUMN_KIND_DATE, .has_time = true};
+  const std::vector<std::string> cells = {"2024-01-01 00:30", "2023-12-31 23:00", "2023-12-31 22:20", ""};
+  plan.missing = v1::MISSING_VALUES_MEDIAN;
+  EXPECT_THAT(Inputs(plan, cells, ""), ElementsAre(2023, 12, 31, WeekdayOf(2023, 12, 31), 23));
+  plan.missing = v1::MISSING_VALUES_MOST_FREQUENT;
+  EXPECT_THAT(Inputs(plan, {"2024-01-01 07:30", "2024-01-02", "2024-01-01 08:00", "2024-01-02"}, ""),
+              ElementsAre(2024, 1, 2, WeekdayOf(2024, 1, 2), 0));
+  plan.missing = v1::MISSING_VALUES_MEAN;
+  // 90, 0 and -40 minutes after 23:00 have the mean 1000 seconds.
+  EXPECT_THAT(Inputs(plan, cells, ""),
+              ElementsAre(2023, 12, 31, WeekdayOf(2023, 12, 31), FloatNear(23 + 1000 / 3600.0F, 1e-5)));
+  // A third of an hour is rounded, but the mean is midnight.
+  EXPECT_THAT(Inputs(plan, {"2023-12-31 23:40", "2024-01-01 00:10", "2024-01-01 00:10"}, ""),
+              ElementsAre(2024, 1, 1, WeekdayOf(2024, 1, 1), 0));
 }
 
 TEST(TableEncoderTest, RefusesWhatDoesNotFit) {
