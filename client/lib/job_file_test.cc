@@ -296,6 +296,11 @@ INSTANTIATE_TEST_SUITE_P(
         BadCase{"model:\n  layers:\n",
                 "job.yaml:2:3: model.layers: has no value; want a list (each element a mapping), or leave it "
                 "out"},
+        BadCase{"training:\n  weight_average:\n",
+                "job.yaml:2:3: training.weight_average: has no value; write {} for its defaults, or leave it "
+                "out"},
+        BadCase{"model: {layers: [flatten, ~]}",
+                "job.yaml:1:27: model.layers[1]: has no value; write {} for its defaults, or leave it out"},
         BadCase{"model: {layers: [[1]]}", "job.yaml:1:18: model.layers[0]: want a mapping, got a list"},
         BadCase{"model: {layers: [dens]}",
                 "job.yaml:1:18: model.layers[0]: want a mapping, got `dens`; did you mean `dense`?"},

@@ -121,7 +121,7 @@ class FileSchemaTest : public ::testing::Test {
           continue;
         }
         const json& place = schema->at("properties")[field.name()];
-        const json& target = field.is_repeated() ? place["items"] : place["allOf"][0];
+        const json& target = (field.is_repeated() ? place["items"] : place)["allOf"][0];
         ASSERT_TRUE(target.contains("$ref")) << field.full_name();
         waiting.push_back({child, &Resolve(target, root)});
       }
@@ -210,7 +210,12 @@ TEST_F(FileSchemaTest, FieldsHaveTheirTypes) {
   EXPECT_EQ(job_["definitions"]["Training"]["properties"]["seed"]["minimum"], 0);
   // A value alone is a list, but a message alone is no list.
   EXPECT_THAT(replicas["worker_load"]["type"], ElementsAre("array", "number", "string"));
-  EXPECT_EQ(job_["definitions"]["Model"]["properties"]["layers"]["type"], "array");
+  const json& layers = job_["definitions"]["Model"]["properties"]["layers"];
+  EXPECT_EQ(layers["type"], "array");
+  EXPECT_THAT(layers["items"]["type"], ElementsAre("object", "string"));
+  // Nothing chooses a member of a oneof, and is no value elsewhere.
+  EXPECT_THAT(job_["definitions"]["Layer"]["properties"]["flatten"]["type"], ElementsAre("object", "null"));
+  EXPECT_THAT(job_["definitions"]["Training"]["properties"]["weight_average"]["type"], ElementsAre("object"));
 }
 
 TEST_F(FileSchemaTest, NamesAloneStandForMembersOfTheOnlyOneof) {

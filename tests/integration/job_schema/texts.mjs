@@ -1,11 +1,11 @@
 // Texts of job and sweep files: some that are read, and some with one fault. The sign » stands before the fault's place.
 
 export const RIGHT = [
-  // One value for a list of it, names alone for empty messages, nothing for empty messages.
-  'model:\n  layers:\n  - conv2d: {filters: 8, kernel: 5, activation: relu}\n  - flatten\n  - softmax:\n  - {}\n  -\n',
+  // One value for a list of it, names alone for empty messages, nothing for the only member.
+  'model:\n  layers:\n  - conv2d: {filters: 8, kernel: 5, activation: relu}\n  - flatten\n  - softmax:\n  - {}\n',
   'training:\n  loss: softmax_cross_entropy\n  optimizer: adam\n  schedule: constant\n  metrics: accuracy\n',
   'training: {loss: {softmax_cross_entropy: }, optimizer: {sgd: {learning_rate: 1e-2}}}\n',
-  'dataset:\nmodel:\ntraining: null\n',
+  'dataset: {}\nmodel: {}\ntraining: {}\n',
   // Names of enum values: short or whole, in letters of either case.
   'training: {precision: BFLOAT16, metrics: [METRIC_MAE, Top_K], batch_norm_statistics: BATCH_NORM_STATISTICS_POPULATION}\n',
   'replicas: {device_kind: cpu}\n',
@@ -102,6 +102,8 @@ export const WRONG = [
   // No value, where one is needed.
   'model: {layers: [{dense: {units: »~}}]}\n',
   'frozen_layers: [a, »null]\n',
+  'training: {weight_average: »null}\n',
+  'model: {layers: [flatten, »~]}\n',
 ];
 
 export const RIGHT_SWEEPS = [
