@@ -171,7 +171,7 @@ INSTANTIATE_TEST_SUITE_P(
                  "model { layers { dense { activation: ACTIVATION_RELU weight_initializer { he {} } } } }"},
         GoodCase{"model: {layers: [&a {dense: {units: 2}}, *a]}",
                  "model { layers { dense { units: 2 } } layers { dense { units: 2 } } }"},
-        GoodCase{"replicas:\n", "replicas {}"},
+        GoodCase{"replicas: {}\n", "replicas {}"},
         GoodCase{"model: {template: {lenet: {}}}", "model { template { lenet {} } }"},
         GoodCase{"replicas: {all_reduce: {}, device_kind: cpu}",
                  "replicas { all_reduce {} device_kind: DEVICE_KIND_CPU }"},

@@ -81,8 +81,9 @@ TEST(LayerSelectionTest, DropoutActsInAFrozenBlock) {
   for (const bool training : {false, true}) {
     Graph graph;
     const ValueId input = graph.AddInput("x", DType::kFloat32, Shape({2, 1, 4, 4}));
-    const auto network =
-        BuildModel(spec.model(), input, DType::kFloat32, training, graph, BuildOptionsOf(spec));
+    BuildOptions options = BuildOptionsOf(spec);
+    options.random.step = graph.AddInput("step", DType::kInt64, Shape());
+    const auto network = BuildModel(spec.model(), input, DType::kFloat32, training, graph, options);
     ASSERT_TRUE(network.ok()) << network.status();
     EXPECT_EQ(std::count_if(graph.nodes().begin(), graph.nodes().end(),
                             [](const Node& node) { return node.op->kind() == "dropout"; }),
