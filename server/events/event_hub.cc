@@ -16,23 +16,26 @@ namespace {
 constexpr char kAllJobs[] = "";
 
 absl::StatusOr<LogPage<v1::JobEvent>> ReadEvents(Store* store, const std::string& job_id, int64_t after,
-                                                 int limit) {
-  TANDEM_ASSIGN_OR_RETURN(EventPage page, store->ReadEvents(job_id, after, limit));
+                                                 const EventHub::Options& options) {
+  TANDEM_ASSIGN_OR_RETURN(EventPage page,
+                          store->ReadEvents(job_id, after, options.read_size, options.buffer_bytes));
   LogPage<v1::JobEvent> log;
   log.newest = page.last_sequence;
   log.ended = page.ended;
   for (v1::JobEvent& event : page.events) {
-    log.items.push_back(std::make_shared<const v1::JobEvent>(std::move(event)));
+    log.entries.push_back(EntryOf(std::make_shared<const v1::JobEvent>(std::move(event))));
   }
   return log;
 }
 
-absl::StatusOr<LogPage<JobChange>> ReadChanges(Store* store, int64_t after, int limit) {
-  TANDEM_ASSIGN_OR_RETURN(ChangePage page, store->ReadChanges(after, limit));
+absl::StatusOr<LogPage<JobChange>> ReadChanges(Store* store, int64_t after,
+                                               const EventHub::Options& options) {
+  TANDEM_ASSIGN_OR_RETURN(ChangePage page,
+                          store->ReadChanges(after, options.read_size, options.buffer_bytes));
   LogPage<JobChange> log;
   log.newest = page.newest_cursor;
   for (JobChange& change : page.changes) {
-    log.items.push_back(std::make_shared<const JobChange>(std::move(change)));
+    log.entries.push_back(EntryOf(std::make_shared<const JobChange>(std::move(change))));
   }
   return log;
 }
@@ -55,17 +58,16 @@ class EventHub::Impl {
 
   std::unique_ptr<EventSubscription> Subscribe(const std::string& job_id, int64_t after_sequence) {
     return Add<v1::JobEvent>(events_, job_id, after_sequence,
-                             [store = store_, job_id, limit = options_.read_size](int64_t after) {
-                               return ReadEvents(store, job_id, after, limit);
+                             [store = store_, job_id, options = options_](int64_t after) {
+                               return ReadEvents(store, job_id, after, options);
                              });
   }
 
   std::unique_ptr<ChangeSubscription> SubscribeChanges(int64_t after_cursor) {
     if (after_cursor < 0) after_cursor = newest_cursor_;
-    return Add<JobChange>(changes_, kAllJobs, after_cursor,
-                          [store = store_, limit = options_.read_size](int64_t after) {
-                            return ReadChanges(store, after, limit);
-                          });
+    return Add<JobChange>(
+        changes_, kAllJobs, after_cursor,
+        [store = store_, options = options_](int64_t after) { return ReadChanges(store, after, options); });
   }
 
   int64_t newest_cursor() const { return newest_cursor_; }
@@ -76,12 +78,18 @@ class EventHub::Impl {
   }
 
   void Publish(const std::string& job_id, const std::shared_ptr<const v1::JobEvent>& event) {
-    for (const auto& core : events_->Of(job_id)) core->Publish(event);
+    const auto watchers = events_->Of(job_id);
+    if (watchers.empty()) return;
+    const LogEntry<v1::JobEvent> entry = EntryOf(event);
+    for (const auto& core : watchers) core->Publish(entry);
   }
 
   void PublishChange(const std::shared_ptr<const JobChange>& change) {
     newest_cursor_ = change->cursor;
-    for (const auto& core : changes_->Of(kAllJobs)) core->Publish(change);
+    const auto watchers = changes_->Of(kAllJobs);
+    if (watchers.empty()) return;
+    const LogEntry<JobChange> entry = EntryOf(change);
+    for (const auto& core : watchers) core->Publish(entry);
   }
 
   void PublishDeleted(const std::string& job_id) {
@@ -97,7 +105,7 @@ class EventHub::Impl {
     typename SubscriptionCore<Item>::Options options;
     options.after = after;
     options.buffer_size = options_.buffer_size;
-    options.read_size = options_.read_size;
+    options.buffer_bytes = options_.buffer_bytes;
     options.read = std::move(read);
     options.unregister = [registry, log](const SubscriptionCore<Item>* core) { registry->Remove(log, core); };
     const auto core = std::make_shared<SubscriptionCore<Item>>(threads_, std::move(options));

@@ -14,8 +14,8 @@ namespace tandem {
 // Gives watchers the committed entries of the event log. Entries are committed, then published. A watcher
 // gets the old entries first, then the new. Thread-safe.
 //
-// Publishing never blocks on a watcher. Each watcher has a bounded buffer. A watcher that is too slow for its
-// buffer loses no entries: it reads them from the store instead.
+// Publishing never blocks on a watcher. The entries and bytes of each watcher's buffer are bounded. A watcher
+// that is too slow for its buffer loses no entries: it reads them from the store instead.
 class EventHub {
  public:
   struct Options {
@@ -25,6 +25,9 @@ class EventHub {
     int buffer_size = 256;
     // The most entries in one read of the log; at least 1.
     int read_size = 256;
+    // The most serialized bytes in a watcher's buffer, and in one read of the log. A larger entry has the
+    // buffer to itself.
+    int64_t buffer_bytes = 256 << 10;
   };
 
   // `store` must outlive the hub.

@@ -64,11 +64,12 @@ class EventHubTest : public testing::Test {
 
   // Adds a state change to the log.
   static absl::StatusOr<std::shared_ptr<const v1::JobEvent>> Append(Transaction* transaction, StoredJob* job,
-                                                                    bool ends) {
+                                                                    bool ends, size_t message_bytes = 0) {
     auto event = std::make_shared<v1::JobEvent>();
     event->set_job(job->job.name());
     event->set_sequence(job->job.last_sequence() + 1);
     event->set_terminal(ends);
+    if (message_bytes > 0) event->mutable_notice()->set_message(std::string(message_bytes, 'm'));
     job->job.set_state(ends ? v1::JOB_STATE_FAILED : v1::JOB_STATE_RUNNING);
     TANDEM_RETURN_IF_ERROR(transaction->AppendEvent(*job, *event));
     job->job.set_last_sequence(event->sequence());
@@ -104,7 +105,8 @@ class EventHubTest : public testing::Test {
         [=](Transaction& transaction) -> absl::Status {
           TANDEM_ASSIGN_OR_RETURN(StoredJob job, transaction.GetJobWithoutSpec(id));
           for (int i = 0; i < count; ++i) {
-            TANDEM_ASSIGN_OR_RETURN(auto event, Append(&transaction, &job, ends && i + 1 == count));
+            TANDEM_ASSIGN_OR_RETURN(auto event,
+                                    Append(&transaction, &job, ends && i + 1 == count, message_bytes_));
             auto change = std::make_shared<JobChange>();
             TANDEM_ASSIGN_OR_RETURN(change->cursor, transaction.AppendChange(job, event->sequence()));
             change->event = *event;
@@ -156,6 +158,8 @@ class EventHubTest : public testing::Test {
   TemporaryFolder folder_;
   std::unique_ptr<Store> store_;
   std::unique_ptr<EventHub> hub_;
+  // The size of a notice in each event that Log adds; 0: none.
+  size_t message_bytes_ = 0;
 };
 
 // For example, a job that failed and was resumed.
@@ -263,6 +267,76 @@ TEST_F(EventHubTest, AWatcherThatIsSlowReadsTheLog) {
   LogAndWait("a", 1, /*ends=*/true);
   EXPECT_THAT(Take(*watcher, 1), ElementsAre(16));
   EXPECT_EQ(*Next(*watcher), nullptr);
+}
+
+// The default buffer has 256 KiB, so 2 of these events.
+constexpr size_t kLargeMessage = 100 << 10;
+
+// The entries that a watcher gets after the log was deleted were in its buffer.
+TEST_F(EventHubTest, ABufferOfLargeEntriesReadFromTheLogIsBounded) {
+  AddJob("a");
+  message_bytes_ = kLargeMessage;
+  LogAndWait("a", 12);
+  const auto events = hub_->Subscribe("a", 0);
+  EXPECT_THAT(Take(*events, 1), ElementsAre(1));
+  Delete("a");
+  EXPECT_THAT(Take(*events, 1), ElementsAre(2));
+  EXPECT_EQ(Next(*events).status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST_F(EventHubTest, ABufferOfLargePublishedEntriesIsBounded) {
+  AddJob("a");
+  LogAndWait("a", 1);
+  const auto live = hub_->Subscribe("a", 0);
+  EXPECT_THAT(Take(*live, 1), ElementsAre(1));
+  message_bytes_ = kLargeMessage;
+  LogAndWait("a", 12);
+  Delete("a");
+  EXPECT_THAT(Take(*live, 2), ElementsAre(2, 3));
+  EXPECT_EQ(Next(*live).status().code(), absl::StatusCode::kNotFound);
+}
+
+// Each entry that a watcher takes makes room for another.
+TEST_F(EventHubTest, AWatcherThatKeepsUpStaysLive) {
+  AddJob("a");
+  LogAndWait("a", 1);
+  const auto live = hub_->Subscribe("a", 0);
+  EXPECT_THAT(Take(*live, 1), ElementsAre(1));
+  message_bytes_ = kLargeMessage;
+  LogAndWait("a", 1);
+  for (int64_t i = 2; i < 12; ++i) {
+    LogAndWait("a", 1);
+    EXPECT_THAT(Take(*live, 1), ElementsAre(i));
+  }
+  LogAndWait("a", 1);
+  Delete("a");
+  EXPECT_THAT(Take(*live, 2), ElementsAre(12, 13));
+  EXPECT_EQ(Next(*live).status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST_F(EventHubTest, SlowWatchersOfLargeEntriesGetEachOnce) {
+  AddJob("a");
+  message_bytes_ = kLargeMessage;
+  LogAndWait("a", 7);
+  const auto events = hub_->Subscribe("a", 0);
+  const auto changes = hub_->SubscribeChanges(0);
+  EXPECT_THAT(Take(*events, 7), ElementsAre(1, 2, 3, 4, 5, 6, 7));
+  LogAndWait("a", 5);
+  EXPECT_THAT(Take(*events, 1), ElementsAre(8));
+  // Larger than the whole buffer.
+  message_bytes_ = 300 << 10;
+  LogAndWait("a", 2);
+  EXPECT_THAT(Take(*events, 6), ElementsAre(9, 10, 11, 12, 13, 14));
+  LogAndWait("a", 3, /*ends=*/true);
+  EXPECT_THAT(Take(*events, 3), ElementsAre(15, 16, 17));
+  const auto end = Next(*events);
+  ASSERT_TRUE(end.ok()) << end.status();
+  EXPECT_EQ(*end, nullptr);
+  for (int64_t sequence = 1; sequence <= 17; ++sequence) {
+    const auto change = Next(*changes);
+    ASSERT_TRUE(change.ok() && *change != nullptr) << change.status();
+    EXPECT_EQ((*change)->event.sequence(), sequence);
+  }
 }
 
 TEST_F(EventHubTest, CancelAnswersAnOutstandingNext) {

@@ -17,7 +17,7 @@ template <typename Item>
 SubscriptionCore<Item>::SubscriptionCore(std::shared_ptr<DeliveryThreads> threads, Options options)
     : threads_(std::move(threads)),
       buffer_size_(options.buffer_size),
-      read_size_(options.read_size),
+      buffer_bytes_(options.buffer_bytes),
       read_(std::move(options.read)),
       unregister_(std::move(options.unregister)),
       end_(options.after) {}
@@ -54,6 +54,7 @@ void SubscriptionCore<Item>::Stop(absl::Status status) {
     if (!stopped_.ok()) return;
     stopped_ = std::move(status);
     buffer_.clear();
+    buffered_bytes_ = 0;
     enqueue = MustEnqueue();
   }
   if (enqueue) Enqueue();
@@ -71,16 +72,16 @@ void SubscriptionCore<Item>::LogGone(absl::Status status) {
 }
 
 template <typename Item>
-void SubscriptionCore<Item>::Publish(const std::shared_ptr<const Item>& item) {
+void SubscriptionCore<Item>::Publish(const LogEntry<Item>& entry) {
   bool enqueue = false;
   {
     MutexLock lock(&mutex_);
     if (!stopped_.ok() || !failure_.ok() || ended_) return;
-    published_ = PositionOf(*item);
+    published_ = PositionOf(*entry.item);
     if (live_) {
       // Only a read of the log says if a terminal event is the last: the job may have been resumed since.
-      live_ = buffer_.size() < buffer_size_ && !EndsLog(*item);
-      if (live_) Append(item);
+      live_ = HasRoomFor(entry) && !EndsLog(*entry.item);
+      if (live_) Append(entry);
     }
     enqueue = MustEnqueue();
   }
@@ -120,7 +121,8 @@ typename SubscriptionCore<Item>::Step SubscriptionCore<Item>::NextStep(Callback*
   if (!stopped_.ok()) {
     *result = stopped_;
   } else if (!buffer_.empty()) {
-    *result = std::move(buffer_.front());
+    *result = std::move(buffer_.front().item);
+    buffered_bytes_ -= buffer_.front().bytes;
     buffer_.pop_front();
   } else if (ended_) {
     *result = std::nullopt;
@@ -158,8 +160,9 @@ void SubscriptionCore<Item>::ReadOn() {
     return;
   }
   checked_ = true;
-  for (const std::shared_ptr<const Item>& item : page->items) Append(item);
-  if (page->items.size() >= read_size_) return;
+  for (const LogEntry<Item>& entry : page->entries) Append(entry);
+  // The next read either reaches the log's end or finds nothing, because the newest changes were deleted.
+  if (!page->entries.empty() && PositionOf(*page->entries.back().item) < page->newest) return;
   // A terminal event may have later events, for example if the job was resumed. Only the log as a whole says
   // if it has ended.
   if (page->ended && published_ <= page->newest) ended_ = true;
@@ -167,10 +170,17 @@ void SubscriptionCore<Item>::ReadOn() {
 }
 
 template <typename Item>
-void SubscriptionCore<Item>::Append(const std::shared_ptr<const Item>& item) {
-  if (PositionOf(*item) <= end_) return;
-  end_ = PositionOf(*item);
-  buffer_.push_back(item);
+bool SubscriptionCore<Item>::HasRoomFor(const LogEntry<Item>& entry) const {
+  if (buffer_.empty()) return true;
+  return buffer_.size() < buffer_size_ && buffered_bytes_ + entry.bytes <= buffer_bytes_;
+}
+
+template <typename Item>
+void SubscriptionCore<Item>::Append(const LogEntry<Item>& entry) {
+  if (PositionOf(*entry.item) <= end_) return;
+  end_ = PositionOf(*entry.item);
+  buffered_bytes_ += entry.bytes;
+  buffer_.push_back(entry);
 }
 
 template <typename Item>

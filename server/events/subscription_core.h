@@ -5,6 +5,7 @@
 #include <deque>
 #include <memory>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/functional/any_invocable.h"
@@ -21,10 +22,26 @@ inline int64_t PositionOf(const JobChange& change) { return change.cursor; }
 inline bool EndsLog(const v1::JobEvent& event) { return event.terminal(); }
 inline bool EndsLog(const JobChange&) { return false; }
 
+// An entry of a log, with the size of its serialized event.
+template <typename Item>
+struct LogEntry {
+  std::shared_ptr<const Item> item;
+  int64_t bytes = 0;
+};
+
+inline LogEntry<v1::JobEvent> EntryOf(std::shared_ptr<const v1::JobEvent> event) {
+  const auto bytes = static_cast<int64_t>(event->ByteSizeLong());
+  return {std::move(event), bytes};
+}
+inline LogEntry<JobChange> EntryOf(std::shared_ptr<const JobChange> change) {
+  const auto bytes = static_cast<int64_t>(change->event.ByteSizeLong());
+  return {std::move(change), bytes};
+}
+
 // A part of a log, and the log's state in the same snapshot.
 template <typename Item>
 struct LogPage {
-  std::vector<std::shared_ptr<const Item>> items;
+  std::vector<LogEntry<Item>> entries;
   // The log's newest position.
   int64_t newest = 0;
   // True if no entry will follow `newest`.
@@ -50,8 +67,8 @@ class SubscriptionCore : public Deliverer, public std::enable_shared_from_this<S
   struct Options {
     int64_t after = 0;
     size_t buffer_size = 1;
-    size_t read_size = 1;
-    // Reads at most read_size entries after a position.
+    int64_t buffer_bytes = 0;
+    // Reads the next entries after a position: at least one, if any exists.
     absl::AnyInvocable<absl::StatusOr<LogPage<Item>>(int64_t after)> read;
     // Called once, when the watcher is destroyed.
     absl::AnyInvocable<void(const SubscriptionCore*)> unregister;
@@ -68,7 +85,7 @@ class SubscriptionCore : public Deliverer, public std::enable_shared_from_this<S
   // The log was deleted. Gives this error after the buffered entries.
   void LogGone(absl::Status status);
   // Call in the log's order, after each commit.
-  void Publish(const std::shared_ptr<const Item>& item);
+  void Publish(const LogEntry<Item>& entry);
 
   // Gives entries as long as the watcher asks for them.
   void Deliver() override;
@@ -80,14 +97,15 @@ class SubscriptionCore : public Deliverer, public std::enable_shared_from_this<S
   Step NextStep(Callback* callback, Result* result);
   // Reads the log, and adds the entries to the buffer.
   void ReadOn();
-  void Append(const std::shared_ptr<const Item>& item) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool HasRoomFor(const LogEntry<Item>& entry) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Append(const LogEntry<Item>& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns true if the caller must call Enqueue after unlocking.
   bool MustEnqueue() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Enqueue();
 
   const std::shared_ptr<DeliveryThreads> threads_;
   const size_t buffer_size_;
-  const size_t read_size_;
+  const int64_t buffer_bytes_;
   // Only Deliver uses it, on one thread at a time.
   absl::AnyInvocable<absl::StatusOr<LogPage<Item>>(int64_t after)> read_;
   // Only Drop uses it.
@@ -95,7 +113,9 @@ class SubscriptionCore : public Deliverer, public std::enable_shared_from_this<S
 
   Mutex mutex_;
   // Entries not given yet, contiguous in the log.
-  std::deque<std::shared_ptr<const Item>> buffer_ ABSL_GUARDED_BY(mutex_);
+  std::deque<LogEntry<Item>> buffer_ ABSL_GUARDED_BY(mutex_);
+  // The sum of the buffered entries' bytes.
+  int64_t buffered_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   // The position of the last entry that was given or buffered.
   int64_t end_ ABSL_GUARDED_BY(mutex_);
   // The newest published position.

@@ -35,7 +35,7 @@ constexpr char kPendingMark[] = ".restoring-mark";
 constexpr char kLog[] = "-wal";
 constexpr char kLogIndex[] = "-shm";
 // More than the changes since any backup.
-constexpr char kSkipCursors[] = "UPDATE sqlite_sequence SET seq = seq + 1000000000 WHERE name = 'changes'";
+constexpr int64_t kSkippedCursors = 1'000'000'000;
 
 bool Exists(const std::string& path) {
   std::error_code error;
@@ -64,8 +64,21 @@ absl::Status BringUpAttempts(Connection* connection, const NewestAttempt& newest
   return absl::OkStatus();
 }
 
+// Lets the cursors of changes continue after the time in microseconds since 1970. Each restoration has
+// another time, and changes are rarer than microseconds, so no cursor is used twice. If the clock was set
+// back behind the backup's newest cursor, the cursors continue far after this cursor.
+absl::Status SkipCursors(Connection* connection, absl::Time now) {
+  // The row is missing if there was no change yet.
+  TANDEM_RETURN_IF_ERROR(
+      connection->Execute("INSERT INTO sqlite_sequence (name, seq) SELECT 'changes', 0 "
+                          "WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'changes')"));
+  const int64_t time_us = absl::ToUnixMicros(now);
+  return connection->Execute(absl::StrCat("UPDATE sqlite_sequence SET seq = iif(seq < ", time_us, ", ",
+                                          time_us, ", seq + ", kSkippedCursors, ") WHERE name = 'changes'"));
+}
+
 // See RestoreDatabase.
-absl::Status MakeReady(const std::string& path, const NewestAttempt& newest_attempt,
+absl::Status MakeReady(const std::string& path, const NewestAttempt& newest_attempt, const Clock* clock,
                        absl::Span<const Migration> migrations) {
   TANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<Connection> connection,
                           Connection::Open(path, Connection::Access::kReadWrite));
@@ -73,7 +86,7 @@ absl::Status MakeReady(const std::string& path, const NewestAttempt& newest_atte
   TANDEM_RETURN_IF_ERROR(connection->Execute("BEGIN IMMEDIATE"));
   TANDEM_RETURN_IF_ERROR(BringUpAttempts(connection.get(), newest_attempt));
   TANDEM_RETURN_IF_ERROR(connection->Execute("DELETE FROM deleted_jobs"));
-  TANDEM_RETURN_IF_ERROR(connection->Execute(kSkipCursors));
+  TANDEM_RETURN_IF_ERROR(SkipCursors(connection.get(), clock->Now()));
   TANDEM_RETURN_IF_ERROR(connection->Execute("COMMIT"));
   // A single file without a log beside it.
   return connection->Execute("PRAGMA journal_mode = DELETE");
@@ -88,7 +101,8 @@ absl::Status CopyDurably(const std::string& from, const std::string& to) {
 
 // Makes a complete, prepared and durable copy of the backup.
 absl::Status MakeCopy(const std::string& backup_path, const std::string& copy,
-                      const NewestAttempt& newest_attempt, absl::Span<const Migration> migrations) {
+                      const NewestAttempt& newest_attempt, const Clock* clock,
+                      absl::Span<const Migration> migrations) {
   TANDEM_RETURN_IF_ERROR(CopyDurably(backup_path, copy));
   const absl::StatusOr<int64_t> version = CheckDatabase(copy, CheckDepth::kWhole);
   if (absl::IsDataLoss(version.status())) {
@@ -101,7 +115,7 @@ absl::Status MakeCopy(const std::string& backup_path, const std::string& copy,
   if (*version == 0)
     return absl::DataLossError(absl::StrCat("cannot restore ", backup_path,
                                             ": it is not a database of tandemd; use another backup"));
-  TANDEM_RETURN_IF_ERROR(MakeReady(copy, newest_attempt, migrations));
+  TANDEM_RETURN_IF_ERROR(MakeReady(copy, newest_attempt, clock, migrations));
   TANDEM_ASSIGN_OR_RETURN(const auto file,
                           RandomAccessEnv::Real()->OpenRandomAccess(copy, RandomAccessEnv::Open::kExisting));
   return file->Sync();
@@ -176,7 +190,7 @@ absl::StatusOr<Restoration> RestoreDatabase(const std::string& database_path, co
     for (const char* const side : {"", kLog, kLogIndex}) env->RemoveFile(restoring + side).IgnoreError();
   };
   remove();
-  if (absl::Status made = MakeCopy(backup_path, restoring, newest_attempt, migrations); !made.ok()) {
+  if (absl::Status made = MakeCopy(backup_path, restoring, newest_attempt, clock, migrations); !made.ok()) {
     remove();
     return made;
   }

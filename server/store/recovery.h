@@ -31,7 +31,8 @@ absl::StatusOr<bool> IsDatabaseThere(const std::string& path);
 // - Jobs' attempts continue after the newest attempt that ever started, so that no two workers share a
 //   number.
 // - No job counts as deleted, so that no folder of a later job is removed.
-// - Cursors of changes continue far beyond all earlier cursors.
+// - Cursors of changes continue after the clock's time in microseconds since 1970. No cursor is used twice,
+//   unless the clock was set back since an earlier restoration.
 //
 // If the daemon dies meanwhile, PrepareDatabase continues. Afterwards, LastRestoration describes the
 // restoration. DATA_LOSS: the backup is damaged. FAILED_PRECONDITION: the backup has a newer schema. Other

@@ -185,7 +185,8 @@ absl::StatusOr<bool> Store::WasDeleted(absl::string_view id) {
   });
 }
 
-absl::StatusOr<EventPage> Store::ReadEvents(absl::string_view id, int64_t after_sequence, int limit) {
+absl::StatusOr<EventPage> Store::ReadEvents(absl::string_view id, int64_t after_sequence, int limit,
+                                            int64_t most_bytes) {
   return readers_->Read("read events", [&](Connection* connection) -> absl::StatusOr<EventPage> {
     EventPage page;
     Query job(connection, "SELECT number, last_sequence, state FROM jobs WHERE id = ?");
@@ -196,8 +197,12 @@ absl::StatusOr<EventPage> Store::ReadEvents(absl::string_view id, int64_t after_
     Query events(connection,
                  "SELECT event FROM events WHERE job = ? AND sequence > ? ORDER BY sequence LIMIT ?");
     events.Int(job.GetInt(0)).Int(after_sequence).Int(limit);
+    int64_t bytes = 0;
     while (events.Next()) {
-      TANDEM_RETURN_IF_ERROR(ParseStored(events.GetBlob(0), "event", &page.events.emplace_back()));
+      const absl::string_view event = events.GetBlob(0);
+      bytes += static_cast<int64_t>(event.size());
+      if (bytes > most_bytes && !page.events.empty()) break;
+      TANDEM_RETURN_IF_ERROR(ParseStored(event, "event", &page.events.emplace_back()));
     }
     return page;
   });
@@ -221,7 +226,7 @@ absl::StatusOr<int64_t> Store::VisitEvents(absl::string_view id, int64_t after_s
   });
 }
 
-absl::StatusOr<ChangePage> Store::ReadChanges(int64_t after_cursor, int limit) {
+absl::StatusOr<ChangePage> Store::ReadChanges(int64_t after_cursor, int limit, int64_t most_bytes) {
   return readers_->Read("read changes", [&](Connection* connection) -> absl::StatusOr<ChangePage> {
     ChangePage page;
     Query newest(connection, "SELECT seq FROM sqlite_sequence WHERE name = 'changes'");
@@ -232,10 +237,14 @@ absl::StatusOr<ChangePage> Store::ReadChanges(int64_t after_cursor, int limit) {
         "SELECT c.cursor, e.event FROM changes c JOIN events e ON e.job = c.job AND e.sequence = c.sequence "
         "WHERE c.cursor > ? ORDER BY c.cursor LIMIT ?");
     changes.Int(after_cursor).Int(limit);
+    int64_t bytes = 0;
     while (changes.Next()) {
+      const absl::string_view event = changes.GetBlob(1);
+      bytes += static_cast<int64_t>(event.size());
+      if (bytes > most_bytes && !page.changes.empty()) break;
       JobChange& change = page.changes.emplace_back();
       change.cursor = changes.GetInt(0);
-      TANDEM_RETURN_IF_ERROR(ParseStored(changes.GetBlob(1), "event", &change.event));
+      TANDEM_RETURN_IF_ERROR(ParseStored(event, "event", &change.event));
     }
     return page;
   });

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -106,15 +107,19 @@ class Store {
   absl::StatusOr<bool> WasDeleted(absl::string_view id);
   // Returns the job that was created for this request id; nullopt if none.
   absl::StatusOr<std::optional<StoredRequest>> FindRequest(absl::string_view request_id);
-  // Returns at most `limit` events after a sequence number. NOT_FOUND: no such job.
-  absl::StatusOr<EventPage> ReadEvents(absl::string_view id, int64_t after_sequence, int limit);
+  // Returns at most `limit` events after a sequence number. Returns fewer, but at least one, if they have
+  // more than `most_bytes` serialized bytes together. NOT_FOUND: no such job.
+  absl::StatusOr<EventPage> ReadEvents(absl::string_view id, int64_t after_sequence, int limit,
+                                       int64_t most_bytes = std::numeric_limits<int64_t>::max());
   // Calls `visit` with at most `limit` events after a sequence number, in order, until it returns false. The
   // event is valid during the call, and `visit` must not call the store. Returns the job's newest sequence
   // number. NOT_FOUND: no such job. Takes the memory of one event.
   absl::StatusOr<int64_t> VisitEvents(absl::string_view id, int64_t after_sequence, int limit,
                                       absl::FunctionRef<bool(const v1::JobEvent&)> visit);
-  // Returns at most `limit` changes after a cursor.
-  absl::StatusOr<ChangePage> ReadChanges(int64_t after_cursor, int limit);
+  // Returns at most `limit` changes after a cursor. Returns fewer, but at least one, if their events have
+  // more than `most_bytes` serialized bytes together.
+  absl::StatusOr<ChangePage> ReadChanges(int64_t after_cursor, int limit,
+                                         int64_t most_bytes = std::numeric_limits<int64_t>::max());
   // Returns a job's kept checkpoints, newest first. NOT_FOUND: no such job.
   absl::StatusOr<std::vector<v1::Checkpoint>> Checkpoints(absl::string_view id);
   // NOT_FOUND: no such sweep.

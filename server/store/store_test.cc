@@ -59,13 +59,14 @@ class StoreTest : public testing::Test {
   }
 
   // Adds events. Every third is a state change, which is also added to the log of changes.
-  absl::Status AddEvents(const std::string& id, int count) {
+  absl::Status AddEvents(const std::string& id, int count, const std::string& notice = "") {
     return Write([&](Transaction& transaction) -> absl::Status {
       TANDEM_ASSIGN_OR_RETURN(StoredJob job, transaction.GetJobWithoutSpec(id));
       for (int i = 0; i < count; ++i) {
         v1::JobEvent event;
         event.set_job(job.job.name());
         event.set_sequence(job.job.last_sequence() + 1);
+        if (!notice.empty()) event.mutable_notice()->set_message(notice);
         TANDEM_RETURN_IF_ERROR(transaction.AppendEvent(job, event));
         job.job.set_last_sequence(event.sequence());
         if (event.sequence() % 3 == 1) {
@@ -233,6 +234,48 @@ TEST_F(StoreTest, ReadsALogInPieces) {
   ASSERT_TRUE(page.ok());
   EXPECT_THAT(page->events, IsEmpty());
   EXPECT_EQ(store_->ReadEvents("c", 0, 4).status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST_F(StoreTest, APageOfALogEndsAtItsMostBytes) {
+  const std::string notice(100'000, 'n');
+  ASSERT_TRUE(Insert(MakeJob("a")).ok());
+  ASSERT_TRUE(AddEvents("a", 10, notice).ok());
+  // The notice and less than 100 bytes of other fields: 2 events have less than 250,000 bytes, 3 have more.
+  v1::JobEvent event;
+  event.set_job("jobs/a");
+  event.set_sequence(10);
+  event.mutable_notice()->set_message(notice);
+  ASSERT_LT(event.ByteSizeLong(), notice.size() + 100);
+  const auto events_in = [&](int64_t after, int limit, int64_t most_bytes) {
+    std::vector<int64_t> sequences;
+    const auto page = store_->ReadEvents("a", after, limit, most_bytes);
+    EXPECT_TRUE(page.ok() && page->last_sequence == 10) << page.status();
+    if (!page.ok()) return sequences;
+    for (const v1::JobEvent& read : page->events) {
+      EXPECT_EQ(read.notice().message(), notice);
+      sequences.push_back(read.sequence());
+    }
+    return sequences;
+  };
+  EXPECT_THAT(events_in(0, 100, 250'000), ElementsAre(1, 2));
+  EXPECT_THAT(events_in(2, 100, 250'000), ElementsAre(3, 4));
+  EXPECT_THAT(events_in(9, 100, 250'000), ElementsAre(10));
+  EXPECT_THAT(events_in(0, 1, 250'000), ElementsAre(1));
+  // An event larger than a page is a page of its own.
+  EXPECT_THAT(events_in(4, 100, 1), ElementsAre(5));
+  EXPECT_THAT(events_in(10, 100, 1), IsEmpty());
+  EXPECT_THAT(store_->ReadEvents("a", 0, 100)->events, SizeIs(10));
+
+  // The changes are the events 1, 4, 7 and 10.
+  const auto changes = store_->ReadChanges(0, 100, 250'000);
+  ASSERT_TRUE(changes.ok()) << changes.status();
+  ASSERT_THAT(changes->changes, SizeIs(2));
+  EXPECT_EQ(changes->changes[1].event.sequence(), 4);
+  const auto rest = store_->ReadChanges(changes->changes[1].cursor, 100, 1);
+  ASSERT_TRUE(rest.ok()) << rest.status();
+  ASSERT_THAT(rest->changes, SizeIs(1));
+  EXPECT_EQ(rest->changes[0].event.sequence(), 7);
+  EXPECT_THAT(store_->ReadChanges(0, 100)->changes, SizeIs(4));
 }
 
 TEST_F(StoreTest, VisitsALogUntilTheVisitorHasEnough) {
