@@ -1,5 +1,6 @@
 #include "server/clusters/worker_listener.h"
 
+#include <grpcpp/resource_quota.h>
 #include <openssl/ec.h>
 #include <openssl/evp.h>
 #include <openssl/pem.h>
@@ -7,10 +8,12 @@
 #include <openssl/x509v3.h>
 
 #include <chrono>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/env.h"
 #include "engine/base/status_macros.h"
+#include "server/auth/listen_policy.h"
 #include "server/workers/worker_protocol.h"
 
 namespace tandem {
@@ -23,6 +26,26 @@ using Memory = std::unique_ptr<BIO, decltype(&BIO_free_all)>;
 // Long, because the certificate is not replaced. Nodes' clocks may be slow.
 constexpr absl::Duration kValidBefore = absl::Hours(48);
 constexpr absl::Duration kValidAfter = absl::Hours(24 * 365 * 30);
+
+// A worker has one stream, and briefly a second one if it starts anew.
+constexpr int kMaxStreamsOfAConnection = 4;
+// The first worker of each job has a connection. With the public port's half, a quarter of the files is left.
+constexpr int kMaxConnections = 4096;
+constexpr int kFilesPerConnection = 4;
+// For gRPC's buffers of all connections. If they are full, gRPC ends streams, and workers connect again.
+constexpr size_t kMaxBufferedBytes = size_t{256} << 20;
+
+void SetLimits(absl::Duration hello_limit, grpc::ServerBuilder* builder) {
+  const int milliseconds = static_cast<int>(absl::ToInt64Milliseconds(hello_limit));
+  builder->AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxStreamsOfAConnection);
+  // Covers a connection's start up to its first settings, TLS included.
+  builder->AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, milliseconds);
+  // For connections without a stream.
+  builder->AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, milliseconds);
+  grpc::ResourceQuota quota("tandem-workers");
+  quota.Resize(kMaxBufferedBytes);
+  builder->SetResourceQuota(quota);
+}
 
 std::string TextOf(BIO* memory) {
   char* data = nullptr;
@@ -88,30 +111,35 @@ absl::StatusOr<WorkerCertificate> LoadWorkerCertificate(const std::string& state
 absl::StatusOr<std::unique_ptr<WorkerListener>> WorkerListener::Start(const Options& options,
                                                                       WorkerSessionHost* host,
                                                                       JobMachine* jobs) {
-  std::unique_ptr<WorkerListener> listener(new WorkerListener(host, jobs));
+  TANDEM_ASSIGN_OR_RETURN(const ListenAddress address, ParseListenAddress(options.address));
+  std::unique_ptr<WorkerListener> listener(new WorkerListener(host, jobs, options.hello_limit));
+  // gRPC's own listener would never accept again after the process once had no free file.
+  TANDEM_ASSIGN_OR_RETURN(listener->gate_,
+                          ConnectionGate::Listen(address, {.most = kMaxConnections,
+                                                           .files_per_connection = kFilesPerConnection,
+                                                           .address_option = "--worker-listen",
+                                                           .most_option = "--worker-listen"}));
   grpc::SslServerCredentialsOptions tls;
   tls.pem_key_cert_pairs.push_back({options.certificate.key, options.certificate.certificate});
   grpc::ServerBuilder builder;
-  int port = 0;
-  builder.AddListeningPort(options.address, grpc::SslServerCredentials(tls), &port);
+  auto acceptor = builder.experimental().AddExternalConnectionAcceptor(
+      grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
+      grpc::SslServerCredentials(tls));
   listener->service_.AddTo(&builder, options.silence_limit);
-  // Two daemons must not share the port.
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  SetLimits(options.hello_limit, &builder);
   // Workers send keepalives too, which gRPC would count as abuse.
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5000);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   listener->server_ = builder.BuildAndStart();
-  if (listener->server_ == nullptr || port == 0) {
-    return absl::UnavailableError(
-        absl::StrCat("cannot listen to workers at ", options.address,
-                     "; --worker-listen needs a free port of an address of this machine"));
-  }
+  if (listener->server_ == nullptr) return absl::InternalError("cannot start gRPC's server for workers");
+  listener->gate_->Start(std::move(acceptor));
   return listener;
 }
 
 WorkerListener::~WorkerListener() { Stop(); }
 
 void WorkerListener::Stop() {
+  if (gate_ != nullptr) gate_->Stop();
   if (server_ != nullptr) server_->Shutdown(std::chrono::system_clock::now());
 }
 

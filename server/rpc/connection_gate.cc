@@ -104,14 +104,14 @@ uint64_t CookieOf(int fd) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<ConnectionGate>> ConnectionGate::Listen(const ListenAddress& address,
-                                                                       int most) {
-  if (most <= 0) most = std::numeric_limits<int>::max();
+                                                                       const Limits& limits) {
+  int most = limits.most > 0 ? limits.most : std::numeric_limits<int>::max();
   rlimit files = {};
   if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur != RLIM_INFINITY) {
-    // Leaves half of the files for everything else.
-    most = std::min<int64_t>(most, std::max<int64_t>(1, static_cast<int64_t>(files.rlim_cur) / 2));
+    const auto part = static_cast<int64_t>(files.rlim_cur) / limits.files_per_connection;
+    most = static_cast<int>(std::min<int64_t>(most, std::max<int64_t>(1, part)));
   }
-  std::unique_ptr<ConnectionGate> gate(new ConnectionGate(most));
+  std::unique_ptr<ConnectionGate> gate(new ConnectionGate(most, limits.most_option));
   gate->port_ = address.port;
   addrinfo hints = {};
   hints.ai_socktype = SOCK_STREAM;
@@ -122,7 +122,7 @@ absl::StatusOr<std::unique_ptr<ConnectionGate>> ConnectionGate::Listen(const Lis
       result != 0) {
     return absl::FailedPreconditionError(absl::StrCat("cannot listen on ", address.ToString(),
                                                       ": the host is unknown: ", gai_strerror(result),
-                                                      "; choose another with --listen"));
+                                                      "; choose another with ", limits.address_option));
   }
   int error = EADDRNOTAVAIL;
   for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
@@ -140,9 +140,9 @@ absl::StatusOr<std::unique_ptr<ConnectionGate>> ConnectionGate::Listen(const Lis
   }
   freeaddrinfo(found);
   if (gate->files_.empty()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("cannot listen on ", address.ToString(), ": ", strerror(error),
-                     "; choose another with --listen, or port 0 for any free port"));
+    return absl::FailedPreconditionError(absl::StrCat("cannot listen on ", address.ToString(), ": ",
+                                                      strerror(error), "; choose another with ",
+                                                      limits.address_option));
   }
   const int wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (wake < 0) return absl::ErrnoToStatus(errno, "cannot make an eventfd");
@@ -230,8 +230,8 @@ void ConnectionGate::Accept(int listener) {
     told_ = Clock::Real()->Elapsed();
     spdlog::warn(
         "cannot accept a connection: {} are open, and at most {} may be, {} of them from one address "
-        "(--max-connections)",
-        connections_.size(), most_, most_of_one);
+        "({})",
+        connections_.size(), most_, most_of_one, most_option_);
     return;
   }
   connections_.push_back({fd, CookieOf(fd), address, std::move(from)});

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -31,10 +32,20 @@ class ConnectionGate {
  public:
   using Acceptor = grpc::experimental::ExternalConnectionAcceptor;
 
-  // `most` is the most connections; 0: no limit. The limit is lower if the process may not open twice as many
-  // files. FAILED_PRECONDITION: the address is in use, is not this machine's, may not be used, or is no known
-  // name.
-  static absl::StatusOr<std::unique_ptr<ConnectionGate>> Listen(const ListenAddress& address, int most);
+  struct Limits {
+    // The most connections; 0: no limit.
+    int most = 0;
+    // The limit is lower if the process may not open this many times as many files. The parts of all gates of
+    // a process, 1 / files_per_connection, must leave files for everything else.
+    int files_per_connection = 2;
+    // The options of the address and of `most`, for messages.
+    std::string address_option = "--listen";
+    std::string most_option = "--max-connections";
+  };
+
+  // FAILED_PRECONDITION: the address is in use, is not this machine's, may not be used, or is no known name.
+  static absl::StatusOr<std::unique_ptr<ConnectionGate>> Listen(const ListenAddress& address,
+                                                                const Limits& limits);
   // Calls Stop.
   ~ConnectionGate();
   ConnectionGate(const ConnectionGate&) = delete;
@@ -65,7 +76,7 @@ class ConnectionGate {
     bool is_shut = false;
   };
 
-  explicit ConnectionGate(int most) : most_(most) {}
+  ConnectionGate(int most, std::string most_option) : most_(most), most_option_(std::move(most_option)) {}
 
   void Run();
   void Accept(int listener);
@@ -76,6 +87,7 @@ class ConnectionGate {
   void Forget();
 
   const int most_;
+  const std::string most_option_;
   int port_ = 0;
   // Listening sockets, and last an eventfd that becomes readable for Stop.
   std::vector<int> files_;

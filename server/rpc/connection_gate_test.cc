@@ -5,6 +5,7 @@
 #include <ifaddrs.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -39,7 +40,7 @@ class FakeAcceptor : public ConnectionGate::Acceptor {
 class ConnectionGateTest : public testing::Test {
  protected:
   void Open(int most, ConnectionGate::Look look = nullptr, const std::string& host = "127.0.0.1") {
-    auto gate = ConnectionGate::Listen({host, 0}, most);
+    auto gate = ConnectionGate::Listen({host, 0}, {.most = most});
     ASSERT_TRUE(gate.ok()) << gate.status();
     gate_ = *std::move(gate);
     gate_->Start(std::make_unique<FakeAcceptor>(&kept_), std::move(look));
@@ -108,6 +109,21 @@ TEST_F(ConnectionGateTest, SoManyAtATimeAndHalfOfOneAddress) {
   EXPECT_TRUE(IsRefused(Connect("127.0.0.3")));
 }
 
+// Several gates share the files of a process.
+TEST_F(ConnectionGateTest, HasAPartOfTheFilesThatMayBeOpen) {
+  rlimit files = {};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &files), 0);
+  const rlimit before = files;
+  files.rlim_cur = 800;
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &files), 0);
+  for (const auto& [part, most] : {std::pair(2, 400), std::pair(4, 200)}) {
+    const auto gate = ConnectionGate::Listen({"127.0.0.1", 0}, {.most = 4096, .files_per_connection = part});
+    ASSERT_TRUE(gate.ok()) << gate.status();
+    EXPECT_EQ((*gate)->most(), most);
+  }
+  EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+}
+
 class ManyConnectionsTest : public ConnectionGateTest, public testing::WithParamInterface<bool> {};
 
 INSTANTIATE_TEST_SUITE_P(WithAndWithoutALook, ManyConnectionsTest, testing::Bool());
@@ -154,18 +170,19 @@ TEST_F(ConnectionGateTest, ListensNoMoreOnceStopped) {
   Connect();
   EXPECT_TRUE(ComeIn(1));
   const int port = gate_->port();
-  auto taken = ConnectionGate::Listen({"127.0.0.1", port}, 4);
+  auto taken = ConnectionGate::Listen({"127.0.0.1", port}, {.most = 4});
   EXPECT_TRUE(absl::IsFailedPrecondition(taken.status())) << taken.status();
   gate_->Stop();
-  EXPECT_TRUE(ConnectionGate::Listen({"127.0.0.1", port}, 4).ok());
+  EXPECT_TRUE(ConnectionGate::Listen({"127.0.0.1", port}, {.most = 4}).ok());
   EXPECT_FALSE(IsRefused(clients_[0], 0));
 }
 
 TEST_F(ConnectionGateTest, WhereItCannotListen) {
-  EXPECT_TRUE(absl::IsFailedPrecondition(ConnectionGate::Listen({"192.0.2.1", 0}, 4).status()));
-  EXPECT_TRUE(absl::IsFailedPrecondition(ConnectionGate::Listen({"no.such.host.invalid", 0}, 4).status()));
+  EXPECT_TRUE(absl::IsFailedPrecondition(ConnectionGate::Listen({"192.0.2.1", 0}, {.most = 4}).status()));
+  EXPECT_TRUE(
+      absl::IsFailedPrecondition(ConnectionGate::Listen({"no.such.host.invalid", 0}, {.most = 4}).status()));
   // All addresses of a name have the same port.
-  auto local = ConnectionGate::Listen({"localhost", 0}, 4);
+  auto local = ConnectionGate::Listen({"localhost", 0}, {.most = 4});
   EXPECT_TRUE(local.ok()) << local.status();
 }
 

@@ -119,7 +119,7 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
     const ListenAddress& address, std::shared_ptr<grpc::ServerCredentials> credentials, Parts parts,
     const RpcServerOptions& options) {
   std::unique_ptr<RpcServer> server(new RpcServer(address, std::move(parts), options.unary));
-  TANDEM_ASSIGN_OR_RETURN(server->gate_, ConnectionGate::Listen(address, options.max_connections));
+  TANDEM_ASSIGN_OR_RETURN(server->gate_, ConnectionGate::Listen(address, {.most = options.max_connections}));
   // Process-wide; affects servers that are built later.
   grpc::EnableDefaultHealthCheckService(true);
   grpc::ServerBuilder builder;

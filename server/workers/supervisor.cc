@@ -25,6 +25,7 @@
 #include "server/workers/job_folder.h"
 #include "server/workers/job_locks.h"
 #include "server/workers/kept_weights.h"
+#include "server/workers/launch_file.h"
 #include "server/workers/owner_mode.h"
 #include "server/workers/settlement.h"
 #include "server/workers/socket_path.h"
@@ -53,6 +54,25 @@ constexpr absl::Duration kGroupGrace = absl::Seconds(5);
 
 // Returns Clock::Elapsed() as an absl::Time, which does not jump.
 absl::Time MonotonicNow() { return absl::UnixEpoch() + Clock::Real()->Elapsed(); }
+
+// Returns a job that the database does not have, as far as its worker's lease needs it. The devices and their
+// share are in the launch file. Nothing else is taken from the file, because the worker may have changed it.
+v1::Job JobOfLaunch(const std::string& id, int attempt, const std::string& folder) {
+  v1::Job job;
+  job.set_name(JobName(id));
+  job.set_attempt(attempt);
+  job.set_folder(folder);
+  const absl::StatusOr<internal::v1::WorkerLaunch> launch = ReadLaunchFile(JobFolder(folder), attempt);
+  if (!launch.ok()) {
+    spdlog::error("cannot keep the devices of a worker leased until its end job={} attempt={}: {}", id,
+                  attempt, std::string(launch.status().message()));
+    return job;
+  }
+  for (const v1::Device& device : launch->devices()) job.add_devices(device.name());
+  const double share = launch->spec().device_share();
+  if (share > 0 && share < 1) job.mutable_spec()->set_device_share(share);
+  return job;
+}
 
 }  // namespace
 
@@ -207,13 +227,11 @@ std::vector<v1::Job> WorkerSupervisor::FindLingering() {
       lingering.push_back(*std::move(job));
       // Its worker must end.
       if (was_preempted) lingering.back().set_state(v1::JOB_STATE_PAUSED);
-    } else if (const absl::StatusOr<bool> was_deleted = jobs_->WasDeleted(id);
-               was_deleted.ok() && *was_deleted) {
-      // Its devices are unknown.
-      v1::Job& deleted = lingering.emplace_back();
-      deleted.set_name(JobName(id));
-      deleted.set_attempt(running->attempt);
-      deleted.set_folder(entry->path().string());
+    } else if (absl::IsNotFound(job.status())) {
+      spdlog::warn(
+          "ending a worker of a deleted job, or of a job made after the restored backup job={} attempt={}",
+          id, running->attempt);
+      lingering.push_back(JobOfLaunch(id, running->attempt, entry->path().string()));
     }
   }
   if (error) {
@@ -239,8 +257,9 @@ void WorkerSupervisor::Adopt(const v1::Job& job) {
     if (status.ok()) return;
     spdlog::error("cannot queue a job again job={}: {}", worker->job_id(), status.ToString());
   }
-  // FindLingering returns deleted jobs without a state.
-  if (job.state() == v1::JOB_STATE_UNSPECIFIED) worker->RemoveFolderAtEnd();
+  // A folder without a deleted job stays: its job may be in a newer database.
+  const absl::StatusOr<bool> was_deleted = jobs_->WasDeleted(worker->job_id());
+  if (was_deleted.ok() && *was_deleted) worker->RemoveFolderAtEnd();
   MutexLock lock(&mutex_);
   workers_[worker->job_id()] = worker;
   Follow(job.state(), *worker);

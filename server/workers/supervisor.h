@@ -83,10 +83,11 @@ class WorkerSupervisor final : public WorkerStarter, public JobObserver, private
   // Calls Stop. As an observer of the JobMachine, the supervisor must outlive the store's writer.
   ~WorkerSupervisor() override;
 
-  // Returns the jobs that have ended, are paused, are queued again or were deleted, but whose worker still
-  // runs: the worker hangs, or the daemon was replaced before the worker's end. A job that is queued again is
-  // returned as PAUSED. A deleted job has only its name, attempt and folder; its state is unspecified.
-  // Restore the jobs' leases, and pass them to Begin with the others.
+  // Returns the jobs that have ended, are paused, are queued again, were deleted, or are missing in a
+  // restored database, but whose worker still runs: the worker hangs, or the daemon was replaced before the
+  // worker's end. A job that is queued again is returned as PAUSED. A deleted or missing job has only its
+  // name, attempt, folder, devices and device share; its state is unspecified. Restore the jobs' leases, and
+  // pass them to Begin with the others.
   std::vector<v1::Job> FindLingering();
   // Adopts an earlier daemon's workers, then listens to workers. Call before the scheduler starts. `jobs` are
   // the jobs that have not ended and the lingering jobs, with restored leases. If a worker's lock is held,
@@ -121,7 +122,7 @@ class WorkerSupervisor final : public WorkerStarter, public JobObserver, private
   absl::Status Listen();
   void Adopt(const v1::Job& job);
   // Tells the worker of a job in this state to stop, pause or exit if it must, and starts the time after
-  // which it gets SIGTERM. UNSPECIFIED: the job was deleted.
+  // which it gets SIGTERM. UNSPECIFIED: the database does not have the job.
   void Follow(v1::JobState state, Worker& worker) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool Stopping();
   // Wakes the monitor.

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "server/store/records.h"
@@ -355,6 +356,52 @@ TEST_F(SupervisorRestartTest, TheNextDaemonEndsAWorkerWhoseJobWasDeleted) {
   exit_grace_ = absl::Milliseconds(300);
   Restart();
   EXPECT_TRUE(Eventually([&] { return IsGone(pid) && !std::filesystem::exists(folder); }));
+}
+
+// A restored database does not know jobs that were made after its backup.
+TEST_F(SupervisorRestartTest, TheNextDaemonEndsAWorkerWhoseJobItsDatabaseDoesNotKnow) {
+  const auto forget_all_jobs = [this] {
+    daemon_.reset();
+    for (const char* const side : {"", "-wal", "-shm"}) {
+      std::filesystem::remove(absl::StrCat(state_folder_, "/tandem.db", side));
+    }
+  };
+  // If the worker does not connect, it ends by a signal.
+  exit_grace_ = absl::Hours(1);
+  Restart();
+  const std::string id = daemon_->Run("unconnected", /*workers=*/2);
+  ASSERT_TRUE(Eventually([&] { return daemon_->WorkerPid(id, 0) != 0 && daemon_->WorkerPid(id, 1) != 0; }));
+  const pid_t pids[] = {daemon_->WorkerPid(id, 0), daemon_->WorkerPid(id, 1)};
+  const std::string folder = daemon_->Get(id).folder();
+  forget_all_jobs();
+  Restart();
+  // Until then it keeps its devices.
+  const std::vector<v1::Job> lingering = daemon_->supervisor().FindLingering();
+  ASSERT_EQ(lingering.size(), 1);
+  EXPECT_EQ(lingering[0].name(), JobName(id));
+  EXPECT_EQ(lingering[0].attempt(), 1);
+  EXPECT_EQ(std::vector<std::string>(lingering[0].devices().begin(), lingering[0].devices().end()),
+            (std::vector<std::string>{"devices/cpu:0", "devices/cpu:1"}));
+  EXPECT_FALSE(daemon_->supervisor().WaitUntilIdle(absl::ZeroDuration()));
+  EXPECT_TRUE(daemon_->released().empty());
+  for (const pid_t pid : pids) EXPECT_FALSE(IsGone(pid));
+  exit_grace_ = absl::Milliseconds(300);
+  Restart();
+  EXPECT_TRUE(Eventually([&] { return !daemon_->released().empty(); }));
+  EXPECT_EQ(daemon_->released(), std::vector<std::string>{id + "/1"});
+  for (const pid_t pid : pids) EXPECT_TRUE(IsGone(pid));
+  EXPECT_TRUE(std::filesystem::exists(JobFolder(folder).LaunchPath(1)));
+  // A worker that connects is dismissed.
+  exit_grace_ = absl::Hours(1);
+  Restart();
+  const std::string other = daemon_->Run("wait");
+  ASSERT_TRUE(daemon_->WaitForState(other, v1::JOB_STATE_RUNNING));
+  const pid_t pid = daemon_->WorkerPid(other);
+  forget_all_jobs();
+  Restart();
+  EXPECT_TRUE(Eventually([&] { return !daemon_->released().empty(); }));
+  EXPECT_EQ(daemon_->released(), std::vector<std::string>{other + "/1"});
+  EXPECT_TRUE(IsGone(pid));
 }
 
 TEST_F(SupervisorRestartTest, TheNextDaemonRemovesWhatADeletedJobLeftAndNothingElse) {

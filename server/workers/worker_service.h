@@ -12,11 +12,16 @@
 
 namespace tandem {
 
+// The time from a stream's start until the host must have admitted its worker.
+inline constexpr absl::Duration kHelloLimit = absl::Seconds(20);
+
 // The gRPC service for workers: each stream is a WorkerSession. Thread-safe.
 class WorkerStreams final : public internal::v1::WorkerService::CallbackService {
  public:
-  // `host` and `jobs` must outlive the service.
-  WorkerStreams(WorkerSessionHost* host, JobMachine* jobs) : host_(host), jobs_(jobs) {}
+  // `host` and `jobs` must outlive the service. A stream ends if the host admits no worker within
+  // `hello_limit`.
+  WorkerStreams(WorkerSessionHost* host, JobMachine* jobs, absl::Duration hello_limit = kHelloLimit)
+      : host_(host), jobs_(jobs), hello_limit_(hello_limit) {}
 
   // Adds the service to a server for workers alone. The service must outlive the server. The stream of a
   // process that hangs or was cut off ends, because the process answers no keepalives for `silence_limit`.
@@ -31,13 +36,14 @@ class WorkerStreams final : public internal::v1::WorkerService::CallbackService 
   }
 
   grpc::ServerBidiReactor<internal::v1::ConnectRequest, internal::v1::ConnectResponse>* Connect(
-      grpc::CallbackServerContext*) override {
-    return WorkerSession::Start(host_, jobs_).get();
+      grpc::CallbackServerContext* context) override {
+    return WorkerSession::Start(host_, jobs_, context, hello_limit_).get();
   }
 
  private:
   WorkerSessionHost* const host_;
   JobMachine* const jobs_;
+  const absl::Duration hello_limit_;
 };
 
 }  // namespace tandem

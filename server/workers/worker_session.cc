@@ -15,12 +15,30 @@ constexpr int64_t kMaxPendingBytes = 4 << 20;
 
 }  // namespace
 
-std::shared_ptr<WorkerSession> WorkerSession::Start(WorkerSessionHost* host, JobMachine* jobs) {
-  std::shared_ptr<WorkerSession> session(new WorkerSession(host, jobs));
+std::shared_ptr<WorkerSession> WorkerSession::Start(WorkerSessionHost* host, JobMachine* jobs,
+                                                    grpc::CallbackServerContext* context,
+                                                    absl::Duration hello_limit) {
+  std::shared_ptr<WorkerSession> session(new WorkerSession(host, jobs, context));
+  // The wall clock may jump. The timer does not keep the session alive.
+  const gpr_timespec limit =
+      gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
+                   gpr_time_from_millis(absl::ToInt64Milliseconds(hello_limit), GPR_TIMESPAN));
+  session->hello_timer_.Set(limit, [weak = std::weak_ptr(session)](bool is_over) {
+    if (!is_over) return;
+    if (const std::shared_ptr<WorkerSession> live = weak.lock(); live != nullptr) live->OnHelloLimit();
+  });
   MutexLock lock(&session->mutex_);
   session->self_ = session;
   session->Read();
   return session;
+}
+
+void WorkerSession::OnHelloLimit() {
+  MutexLock lock(&mutex_);
+  if (admitted_ || self_ == nullptr) return;
+  closing_ = true;
+  // A peer that reads nothing would never let Finish end. TryCancel's effects come on other threads.
+  context_->TryCancel();
 }
 
 void WorkerSession::Cancel() {
@@ -95,6 +113,10 @@ void WorkerSession::OnHello() {
   // Unlocked, because the host may call Cancel.
   if (const absl::Status admitted = host_->Admit(request_.hello(), self); !admitted.ok()) {
     return Dismiss(admitted.message());
+  }
+  {
+    MutexLock lock(&mutex_);
+    admitted_ = true;
   }
   // Unlocked, because a closed store answers at once.
   jobs_->AskWorkerPosition(

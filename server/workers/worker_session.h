@@ -1,6 +1,7 @@
 #ifndef TANDEM_SERVER_WORKERS_WORKER_SESSION_H_
 #define TANDEM_SERVER_WORKERS_WORKER_SESSION_H_
 
+#include <grpcpp/alarm.h>
 #include <grpcpp/grpcpp.h>
 
 #include <cstdint>
@@ -12,6 +13,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "engine/base/mutex.h"
 #include "server/jobs/job_machine.h"
 #include "tandem/internal/v1/worker.grpc.pb.h"
@@ -39,8 +41,12 @@ class WorkerSessionHost {
 class WorkerSession
     : public grpc::ServerBidiReactor<internal::v1::ConnectRequest, internal::v1::ConnectResponse> {
  public:
-  // Starts to read. gRPC keeps the reactor until the stream's end; `host` and `jobs` must outlive it.
-  static std::shared_ptr<WorkerSession> Start(WorkerSessionHost* host, JobMachine* jobs);
+  // Starts to read. gRPC keeps the reactor until the stream's end; `host` and `jobs` must outlive it. If the
+  // host does not admit a worker within `hello_limit`, the stream ends with CANCELLED. `context` is the
+  // stream's.
+  static std::shared_ptr<WorkerSession> Start(WorkerSessionHost* host, JobMachine* jobs,
+                                              grpc::CallbackServerContext* context,
+                                              absl::Duration hello_limit);
 
   // Tells the worker to stop training. Does nothing after the stream's end.
   void Cancel();
@@ -57,9 +63,12 @@ class WorkerSession
   void OnDone() override;
 
  private:
-  WorkerSession(WorkerSessionHost* host, JobMachine* jobs) : host_(host), jobs_(jobs) {}
+  WorkerSession(WorkerSessionHost* host, JobMachine* jobs, grpc::CallbackServerContext* context)
+      : host_(host), jobs_(jobs), context_(context) {}
 
   void OnHello();
+  // Ends the stream if the host has not admitted its worker.
+  void OnHelloLimit();
   // Passes the waiting events to the JobMachine unless a batch is in progress.
   void Apply();
   void OnApplied(const absl::StatusOr<JobMachine::WorkerPosition>& position);
@@ -70,6 +79,10 @@ class WorkerSession
 
   WorkerSessionHost* const host_;
   JobMachine* const jobs_;
+  // Valid until OnDone.
+  grpc::CallbackServerContext* const context_;
+  // Calls OnHelloLimit.
+  grpc::Alarm hello_timer_;
 
   // The message of the read in progress.
   internal::v1::ConnectRequest request_;
@@ -82,6 +95,8 @@ class WorkerSession
   std::string job_id_ ABSL_GUARDED_BY(mutex_);
   // 0 before hello.
   int32_t attempt_ ABSL_GUARDED_BY(mutex_) = 0;
+
+  bool admitted_ ABSL_GUARDED_BY(mutex_) = false;
 
   std::vector<internal::v1::WorkerEvent> pending_ ABSL_GUARDED_BY(mutex_);
   int64_t pending_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
