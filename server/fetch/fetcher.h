@@ -49,6 +49,9 @@ class Fetcher : public RemoteData {
     int threads_per_url = 4;
     // The most URLs of one user that are being fetched or wait.
     int urls_per_user = 256;
+    // The bytes that the planned files of a user's URLs may take. At or above this limit, the user's other
+    // patterns and folders wait for their plans. One plan may exceed the limit.
+    int64_t plan_bytes_per_user = int64_t{64} << 20;
     RetryPolicy retry;
     const Clock* clock = Clock::Real();
     Env* env = Env::Real();
@@ -104,11 +107,15 @@ class Fetcher : public RemoteData {
     std::optional<size_t> file;
     std::string user;  // The user whose share pays.
   };
-  // The items and running steps of a user.
+  // The items, running steps and plans of a user.
   struct Share {
     // The user's queued items, each once.
     std::deque<std::shared_ptr<Item>> ready;
     int running = 0;
+    // The sum of Item::plan_bytes of the items whose plans this user pays for.
+    int64_t plan_bytes = 0;
+
+    bool IsIdle() const { return ready.empty() && running == 0 && plan_bytes == 0; }
   };
   void Work();
   std::optional<Step> NextStep();
@@ -120,9 +127,10 @@ class Fetcher : public RemoteData {
   void Offer(const std::shared_ptr<Item>& item) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Removes an item from its users' queues.
   void Withdraw(const std::shared_ptr<Item>& item) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  bool MayGoOn(const Share& share) const {
-    return !share.ready.empty() && share.running < options_.threads_per_user;
-  }
+  // Returns the first queued item of a share that a thread may work on now, or null.
+  std::shared_ptr<Item> NextOf(const Share& share) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Changes the bytes that an item's plan takes of its user's limit.
+  void Charge(const std::shared_ptr<Item>& item, int64_t plan_bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Expire();
   bool Sleep(absl::Duration duration);
   bool HasStep() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
