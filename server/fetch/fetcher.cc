@@ -269,10 +269,7 @@ absl::StatusOr<std::shared_ptr<Fetcher::Item>> Fetcher::FindOrAdd(const DataUrl&
   const auto present = items_.find(item->fetch.key());
   const bool is_new = present == items_.end();
   if (!is_new && (present->second->done || present->second->users.contains(user))) return present->second;
-  const auto own = std::count_if(items_.begin(), items_.end(), [&user](const auto& one) {
-    return !one.second->done && one.second->users.contains(user);
-  });
-  if (own >= options_.urls_per_user) return TooMany(user, options_.urls_per_user);
+  TANDEM_RETURN_IF_ERROR(MakeRoom(user));
   if (is_new) {
     item->users.insert(user);
     items_.emplace(item->fetch.key(), item);
@@ -282,6 +279,23 @@ absl::StatusOr<std::shared_ptr<Fetcher::Item>> Fetcher::FindOrAdd(const DataUrl&
   present->second->users.insert(user);
   if (present->second->queued) shares_[user].ready.push_back(present->second);
   return present->second;
+}
+
+absl::Status Fetcher::MakeRoom(const std::string& user) {
+  int own = 0;
+  auto oldest = items_.end();
+  for (auto one = items_.begin(); one != items_.end(); ++one) {
+    const Item& item = *one->second;
+    if (!item.users.contains(user)) continue;
+    ++own;
+    if (item.done && (oldest == items_.end() || item.done_at < oldest->second->done_at)) oldest = one;
+  }
+  if (own < options_.urls_per_user) return absl::OkStatus();
+  if (oldest == items_.end()) return TooMany(user, options_.urls_per_user);
+  // Other users may still ask for the outcome.
+  oldest->second->users.erase(user);
+  if (oldest->second->users.empty()) items_.erase(oldest);
+  return absl::OkStatus();
 }
 
 void Fetcher::Await(Parts parts, absl::Duration wait, bool background,

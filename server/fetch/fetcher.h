@@ -47,7 +47,8 @@ class Fetcher : public RemoteData {
     int threads = 16;
     int threads_per_user = 4;
     int threads_per_url = 4;
-    // The most URLs of one user that are being fetched or wait.
+    // The most URLs of one user that are being fetched, that wait, or that have a kept outcome. A new URL
+    // replaces the oldest outcome.
     int urls_per_user = 256;
     // The bytes that the planned files of a user's URLs may take. At or above this limit, the user's other
     // patterns and folders wait for their plans. One plan may exceed the limit.
@@ -57,7 +58,7 @@ class Fetcher : public RemoteData {
     Env* env = Env::Real();
     // After a check, a URL is not checked for changes again within this time.
     absl::Duration fresh = absl::Seconds(30);
-    // An outcome that nobody waited for is kept this long.
+    // An outcome that nobody waited for is kept at most this long.
     absl::Duration keep_outcome = absl::Minutes(10);
   };
 
@@ -96,6 +97,9 @@ class Fetcher : public RemoteData {
   absl::StatusOr<std::shared_ptr<Item>> FindOrAdd(const DataUrl& url, PathKind kind, const std::string& user,
                                                   std::vector<std::string> addresses)
       ABSL_LOCKS_EXCLUDED(mutex_);
+  // Drops the oldest outcome of a user if the user has the permitted number of items. RESOURCE_EXHAUSTED if
+  // all these items are unfinished.
+  absl::Status MakeRoom(const std::string& user) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Calls `finish` when all parts are complete, when a part has failed, or after `wait`.
   void Await(Parts parts, absl::Duration wait, bool background,
              absl::AnyInvocable<void(absl::Status)> finish);

@@ -280,6 +280,51 @@ TEST_F(FetcherTest, AnErrorThatNobodyHeardIsGivenToTheNextOne) {
   EXPECT_TRUE(Ensure(Csv(kTable)).ok()) << "it was heard, so it is tried again";
 }
 
+TEST_F(FetcherTest, ManyRefusalsOfAUserLeaveLittleBehind) {
+  constexpr int kRefusals = 10000, kMost = 256;
+  const auto folders = [&] {
+    return std::distance(fs::directory_iterator(folder_ + "/cache/partial"), fs::directory_iterator());
+  };
+  // Returns false if the URL is still being fetched or waits.
+  const auto ask = [&](int i) {
+    clock_.Advance(absl::Milliseconds(1));
+    while (true) {
+      const absl::Status status =
+          Ensure(Csv(absl::StrCat("http://127.0.0.1/", i)), absl::ZeroDuration(), "mallory").status();
+      if (GetReason(status) == "TOO_MANY_FETCHES") {
+        absl::SleepFor(absl::Milliseconds(1));
+        continue;
+      }
+      if (GetReason(status) == kDataBeingFetched) return false;
+      EXPECT_TRUE(absl::IsPermissionDenied(status)) << status;
+      return true;
+    }
+  };
+  // Nobody waits for the outcome of this URL.
+  for (const char* user : {"ann", "mallory"}) {
+    EXPECT_EQ(GetReason(Ensure(Csv(kTable), absl::ZeroDuration(), user).status()), kDataBeingFetched);
+  }
+  ASSERT_TRUE(web_->AwaitRequests(1));
+  for (int i = 0; i < kRefusals; ++i) ask(i);
+  EXPECT_LE(folders(), kMost) << "of URLs that are not refused yet";
+  const std::string last = absl::StrCat("http://127.0.0.1/", kRefusals - 1);
+  EXPECT_TRUE(absl::IsPermissionDenied(Ensure(Csv(last), kLong, "mallory").status()));
+  int kept = 0;
+  for (int i = kRefusals - 2; i >= kRefusals - 600; --i) kept += ask(i);
+  EXPECT_LE(kept, kMost);
+  EXPECT_GT(kept, 0) << "the newest outcomes";
+  EXPECT_EQ(GetReason(Ensure(Csv(kTable), kLong, "ann").status()), "FETCH_FAILED");
+  EXPECT_EQ(web_->CountOf(kTable), 1) << "the outcome was kept for ann";
+  // The URL that mallory asked for last is refused last, but for one of another thread.
+  const std::string end = absl::StrCat("http://127.0.0.1/", kRefusals - 600);
+  EXPECT_TRUE(absl::IsPermissionDenied(Ensure(Csv(end), kLong, "mallory").status()));
+  for (const absl::Time begin = absl::Now(); cache_->used_bytes() > 0 && absl::Now() - begin < kLong;) {
+    absl::SleepFor(absl::Milliseconds(1));
+  }
+  EXPECT_EQ(cache_->used_bytes(), 0);
+  EXPECT_EQ(folders(), 0);
+}
+
 TEST_F(FetcherTest, ErrorsNameTheirFields) {
   web_->Put(kTable, "x");
   v1::DatasetSpec spec;
@@ -472,7 +517,7 @@ TEST_F(FetcherTest, OfAPatternOnlyChangedShardsAreTransferredAgain) {
 
 TEST_F(FetcherTest, LargePatternsOfAUserArePlannedOneAfterTheOther) {
   // The paths of one pattern alone reach the limit.
-  constexpr int kPatterns = 6, kShards = 100;
+  constexpr int kPatterns = 4, kShards = 100;
   const std::string deep = absl::StrJoin(std::vector<std::string>(4, std::string(249, 'd')), "/");
   static_assert(kShards * 4 * 250 >= kPlanBytes);
   const auto pattern = [&](int i) {
