@@ -44,17 +44,21 @@ int64_t DiskBytesOf(const CacheEntry& entry) {
   return use.bytes();
 }
 
-// Like DiskUse, of all files and folders below a folder.
+// Returns the DiskUse of all files and folders below a folder. Returns 0 if the folder surely has no files.
 int64_t BytesIn(const std::string& folder) {
   int64_t bytes = 0;
+  bool has_files = false;
   std::error_code error;
   for (fs::recursive_directory_iterator file(folder, error), end; !error && file != end;
        file.increment(error)) {
     std::error_code ignored;
-    const auto size = file->is_regular_file(ignored) ? file->file_size(ignored) : 0;
+    const bool is_file = file->is_regular_file(ignored);
+    const auto size = is_file ? file->file_size(ignored) : 0;
     bytes += kCacheBlockBytes + (ignored ? 0 : static_cast<int64_t>(size));
+    has_files = has_files || is_file;
   }
-  return bytes;
+  const bool unread = error && error != std::errc::no_such_file_or_directory;
+  return has_files || unread ? std::max(bytes, kCacheBlockBytes) : 0;
 }
 
 absl::Time ModifyTime(const std::string& path) {
@@ -120,10 +124,11 @@ absl::Status Cache::Scan() {
   for (fs::directory_iterator folder(options_.folder + "/partial", error), end; !error && folder != end;
        folder.increment(error)) {
     const std::string path = folder->path().string();
-    if (options_.clock->Now() - ModifyTime(path) > options_.keep_partial) {
+    const int64_t bytes = BytesIn(path);
+    if (bytes == 0 || options_.clock->Now() - ModifyTime(path) > options_.keep_partial) {
       broken.push_back(path);
     } else {
-      partials_[folder->path().filename().string()].bytes = BytesIn(path);
+      partials_[folder->path().filename().string()].bytes = bytes;
     }
   }
   for (const std::string& path : broken) fs::remove_all(path, error);
@@ -315,9 +320,16 @@ absl::StatusOr<CacheEntry> Cache::Commit(const std::string& key, CacheEntry entr
 
 void Cache::Leave(const std::string& key) {
   const int64_t bytes = BytesIn(PartialFolder(key));
+  std::error_code error;
+  // The fetch is still active, so nobody else uses its folder.
+  if (bytes == 0) fs::remove_all(PartialFolder(key), error);
   MutexLock lock(&mutex_);
   const auto partial = partials_.find(key);
   if (partial == partials_.end()) return;
+  if (bytes == 0) {
+    partials_.erase(partial);
+    return;
+  }
   partial->second.active = false;
   partial->second.bytes = bytes;
 }

@@ -68,7 +68,7 @@ class Cache {
     absl::Duration keep_partial = absl::Hours(7 * 24);
   };
 
-  // Reads the folder, and removes everything that is no entry.
+  // Reads the folder, and removes everything that is no entry and no recent abandoned fetch.
   static absl::StatusOr<std::unique_ptr<Cache>> Open(Options options);
 
   // Returns the newest entry of a URL, or its entry with this content; nullopt if none. Compares the files'
@@ -89,7 +89,7 @@ class Cache {
   // Creates an entry of `entry.files`, which lie in the folder's "files". If the cache already has this
   // content of the URL, keeps the old files.
   absl::StatusOr<internal::v1::CacheEntry> Commit(const std::string& key, internal::v1::CacheEntry entry);
-  // Ends the fetch. The files stay for another try, unless room is needed.
+  // Ends the fetch. The files stay for another try, unless room is needed. Removes a folder without files.
   void Leave(const std::string& key);
 
   // In bytes of the disk; see DiskUse.

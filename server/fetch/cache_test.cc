@@ -211,12 +211,24 @@ TEST_F(CacheTest, WhatWasBegunAndLeftGoesBeforeEntries) {
   EXPECT_FALSE(Add("b", 500).ok()) << "being fetched";
   EXPECT_TRUE(Find("a").has_value()) << "nothing goes where that is not enough";
   cache_->Leave("half");
-  EXPECT_EQ(UsedBlocks(), 801) << "with the folder of b";
+  EXPECT_EQ(UsedBlocks(), 800);
   EXPECT_TRUE(fs::exists(*folder));
   clock_.Advance(absl::Hours(1));
   ASSERT_TRUE(Add("b", 500).ok());
   EXPECT_FALSE(fs::exists(*folder));
   EXPECT_TRUE(Find("a").has_value());
+}
+
+TEST_F(CacheTest, AFetchWithoutFilesLeavesNothing) {
+  const absl::StatusOr<std::string> folder = cache_->Begin("a");
+  ASSERT_TRUE(folder.ok());
+  fs::create_directories(*folder + "/files/x/y");
+  ASSERT_TRUE(cache_->Reserve("a", 600 * kCacheBlockBytes).ok());
+  cache_->Leave("a");
+  EXPECT_FALSE(fs::exists(*folder));
+  EXPECT_EQ(UsedBlocks(), 0);
+  EXPECT_TRUE(cache_->Begin("a").ok());
+  EXPECT_TRUE(fs::exists(*folder + "/files"));
 }
 
 TEST_F(CacheTest, TheSameContentAgainKeepsItsFiles) {
@@ -237,10 +249,12 @@ TEST_F(CacheTest, WhatIsNoEntryIsRemovedAtTheStart) {
   ASSERT_TRUE(Add("a", 100).ok());
   fs::create_directories(folder_ + "/entries/strange/files");
   fs::create_directories(folder_ + "/entries/broken/files");
+  fs::create_directories(folder_ + "/partial/empty/files");
   std::ofstream(folder_ + "/entries/broken/entry.json") << "{\"url\": ";
   Open();
   EXPECT_FALSE(fs::exists(folder_ + "/entries/strange"));
   EXPECT_FALSE(fs::exists(folder_ + "/entries/broken"));
+  EXPECT_FALSE(fs::exists(folder_ + "/partial/empty"));
   EXPECT_TRUE(Find("a").has_value());
 }
 

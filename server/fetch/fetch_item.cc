@@ -18,6 +18,7 @@
 #include "engine/base/error_reason.h"
 #include "engine/base/sha256.h"
 #include "engine/base/status_macros.h"
+#include "proto/data_folder/shards.h"
 #include "server/fetch/download.h"
 #include "third_party/spdlog/log.h"
 
@@ -64,9 +65,24 @@ FetchItem::FetchItem(DataUrl url, PathKind kind, std::vector<std::string> addres
       addresses_(std::move(addresses)),
       url_sha256_(Sha256Of(url_.location).value_or("")),
       key_(absl::StrCat(url_sha256_.substr(0, 32), "-", static_cast<int>(kind), "-",
-                        url_.sha256.substr(0, 24))) {}
+                        url_.sha256.substr(0, 24))),
+      may_have_many_files_(kind_ != PathKind::kFile && (url_.is_s3() || IsShardPattern(WithoutQuery(url_)))) {
+}
 
 FetchProgress FetchItem::progress() const { return {bytes_done_, bytes_total_, files_done_, files_total_}; }
+
+int64_t FetchItem::plan_bytes() const {
+  size_t bytes = known_.has_value() ? known_->SpaceUsedLong() : 0;
+  for (const std::optional<CacheFile>& file : earlier_) {
+    if (file.has_value()) bytes += file->SpaceUsedLong();
+  }
+  for (const PlannedFile& file : plan_.files) {
+    // The path and the tag are in plan_, and in files_ when the file is fetched.
+    bytes += 2 * (file.path.size() + file.etag.size());
+  }
+  const size_t one = sizeof(PlannedFile) + sizeof(CacheFile) + sizeof(earlier_[0]) + sizeof(missing_[0]);
+  return static_cast<int64_t>(bytes + plan_.files.size() * one);
+}
 
 void FetchItem::SetWhole(const CacheEntry& entry) {
   bytes_done_ = bytes_total_ = entry.size_bytes();

@@ -52,6 +52,8 @@ class FetchItem {
   // Unique for each separate fetch.
   const std::string& key() const { return key_; }
   FetchProgress progress() const;
+  // Returns whether the URL may name many files, because it is a pattern or may be a folder.
+  bool may_have_many_files() const { return may_have_many_files_; }
   // Marks all files as fetched.
   void SetWhole(const Entry& entry);
 
@@ -61,6 +63,8 @@ class FetchItem {
   // Finds the files to fetch. Returns an entry if nothing needs to be fetched. If `fresh`, a cached entry is
   // not checked for changes. Errors as FetchPlanner and Cache::Reserve.
   absl::StatusOr<std::optional<Entry>> Plan(const FetchTools& tools, bool fresh);
+  // Returns roughly the bytes of memory that the planned files need until Leave. Call it after Plan.
+  int64_t plan_bytes() const;
   // Returns the number of missing files.
   size_t missing() const { return missing_.size(); }
   // Fetches a missing file; `index` is below missing(). Returns an entry if the cached version is still
@@ -82,6 +86,7 @@ class FetchItem {
   const std::vector<std::string> addresses_;
   const std::string url_sha256_;
   const std::string key_;
+  const bool may_have_many_files_;
 
   // Written by Plan.
   FetchPlan plan_;

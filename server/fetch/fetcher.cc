@@ -60,6 +60,8 @@ struct Fetcher::Item {
   FetchItem fetch;
   bool planned = false;
   bool queued = false;
+  std::string plan_user;        // The user who pays for the plan.
+  int64_t plan_bytes = 0;       // While the item is being planned, the whole limit of the user.
   std::set<std::string> users;  // The users who asked for it.
   bool done = false;
   size_t next = 0;  // The index of the next missing file to fetch.
@@ -267,10 +269,7 @@ absl::StatusOr<std::shared_ptr<Fetcher::Item>> Fetcher::FindOrAdd(const DataUrl&
   const auto present = items_.find(item->fetch.key());
   const bool is_new = present == items_.end();
   if (!is_new && (present->second->done || present->second->users.contains(user))) return present->second;
-  const auto own = std::count_if(items_.begin(), items_.end(), [&user](const auto& one) {
-    return !one.second->done && one.second->users.contains(user);
-  });
-  if (own >= options_.urls_per_user) return TooMany(user, options_.urls_per_user);
+  TANDEM_RETURN_IF_ERROR(MakeRoom(user));
   if (is_new) {
     item->users.insert(user);
     items_.emplace(item->fetch.key(), item);
@@ -280,6 +279,23 @@ absl::StatusOr<std::shared_ptr<Fetcher::Item>> Fetcher::FindOrAdd(const DataUrl&
   present->second->users.insert(user);
   if (present->second->queued) shares_[user].ready.push_back(present->second);
   return present->second;
+}
+
+absl::Status Fetcher::MakeRoom(const std::string& user) {
+  int own = 0;
+  auto oldest = items_.end();
+  for (auto one = items_.begin(); one != items_.end(); ++one) {
+    const Item& item = *one->second;
+    if (!item.users.contains(user)) continue;
+    ++own;
+    if (item.done && (oldest == items_.end() || item.done_at < oldest->second->done_at)) oldest = one;
+  }
+  if (own < options_.urls_per_user) return absl::OkStatus();
+  if (oldest == items_.end()) return TooMany(user, options_.urls_per_user);
+  // Other users may still ask for the outcome.
+  oldest->second->users.erase(user);
+  if (oldest->second->users.empty()) items_.erase(oldest);
+  return absl::OkStatus();
 }
 
 void Fetcher::Await(Parts parts, absl::Duration wait, bool background,
@@ -382,15 +398,20 @@ std::optional<Fetcher::Step> Fetcher::NextStep() {
   mutex_.Await(absl::Condition(this, &Fetcher::HasStep));
   if (stopping_) return std::nullopt;
   auto turn = shares_.upper_bound(last_user_);
-  while (turn == shares_.end() || !MayGoOn(turn->second)) {
+  std::shared_ptr<Item> item;
+  while (turn == shares_.end() || (item = NextOf(turn->second)) == nullptr) {
     turn = turn == shares_.end() ? shares_.begin() : std::next(turn);
   }
   last_user_ = turn->first;
-  const std::shared_ptr<Item> item = turn->second.ready.front();
   ++turn->second.running;
   Withdraw(item);
   ++item->running;
-  if (!item->planned) return Step{item, std::nullopt, last_user_};
+  if (!item->planned) {
+    item->plan_user = last_user_;
+    // The size of the plan is unknown, so no other plan may begin.
+    if (item->fetch.may_have_many_files()) Charge(item, options_.plan_bytes_per_user);
+    return Step{item, std::nullopt, last_user_};
+  }
   const size_t file = item->next++;
   // Queue it behind the user's other items, so that a large item does not delay a small item.
   Offer(item);
@@ -398,8 +419,29 @@ std::optional<Fetcher::Step> Fetcher::NextStep() {
 }
 
 bool Fetcher::HasStep() const {
-  return stopping_ ||
-         std::any_of(shares_.begin(), shares_.end(), [this](const auto& one) { return MayGoOn(one.second); });
+  if (stopping_) return true;
+  for (const auto& [user, share] : shares_) {
+    if (NextOf(share) != nullptr) return true;
+  }
+  return false;
+}
+
+std::shared_ptr<Fetcher::Item> Fetcher::NextOf(const Share& share) const {
+  if (share.running >= options_.threads_per_user) return nullptr;
+  const bool full = share.plan_bytes >= options_.plan_bytes_per_user;
+  const auto may_go_on = [full](const std::shared_ptr<Item>& item) {
+    return !full || item->planned || !item->fetch.may_have_many_files();
+  };
+  const auto next = std::find_if(share.ready.begin(), share.ready.end(), may_go_on);
+  return next == share.ready.end() ? nullptr : *next;
+}
+
+void Fetcher::Charge(const std::shared_ptr<Item>& item, int64_t plan_bytes) {
+  const int64_t more = plan_bytes - std::exchange(item->plan_bytes, plan_bytes);
+  if (more == 0) return;
+  const auto share = shares_.find(item->plan_user);
+  share->second.plan_bytes += more;
+  if (share->second.IsIdle()) shares_.erase(share);
 }
 
 void Fetcher::Offer(const std::shared_ptr<Item>& item) {
@@ -419,20 +461,25 @@ void Fetcher::Withdraw(const std::shared_ptr<Item>& item) {
     std::deque<std::shared_ptr<Item>>& ready = share->second.ready;
     // Usually the first.
     ready.erase(std::find(ready.begin(), ready.end(), item));
-    if (ready.empty() && share->second.running == 0) shares_.erase(share);
+    if (share->second.IsIdle()) shares_.erase(share);
   }
 }
 
 void Fetcher::Settle(const Step& step, absl::StatusOr<std::optional<FetchItem::Entry>> found) {
   const std::shared_ptr<Item>& item = step.item;
+  const int64_t plan_bytes = step.file.has_value() ? 0 : item->fetch.plan_bytes();
   absl::Status status;
   std::optional<FetchItem::Entry> entry;
   {
     MutexLock lock(&mutex_);
     --item->running;
+    if (!step.file.has_value()) {
+      item->planned = true;
+      if (item->fetch.may_have_many_files()) Charge(item, plan_bytes);
+    }
     const auto share = shares_.find(step.user);
-    if (--share->second.running == 0 && share->second.ready.empty()) shares_.erase(share);
-    if (!step.file.has_value()) item->planned = true;
+    --share->second.running;
+    if (share->second.IsIdle()) shares_.erase(share);
     if (item->status.ok()) item->status = found.status();
     if (found.ok() && found->has_value()) item->entry = *std::move(found);
     if (!item->status.ok()) Withdraw(item);
@@ -451,6 +498,7 @@ void Fetcher::Settle(const Step& step, absl::StatusOr<std::optional<FetchItem::E
   std::vector<std::pair<std::shared_ptr<Waiter>, absl::Status>> over;
   {
     MutexLock lock(&mutex_);
+    Charge(item, 0);
     item->status = std::move(status);
     item->entry = std::move(entry);
     item->done = true;

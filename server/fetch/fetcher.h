@@ -47,14 +47,18 @@ class Fetcher : public RemoteData {
     int threads = 16;
     int threads_per_user = 4;
     int threads_per_url = 4;
-    // The most URLs of one user that are being fetched or wait.
+    // The most URLs of one user that are being fetched, that wait, or that have a kept outcome. A new URL
+    // replaces the oldest outcome.
     int urls_per_user = 256;
+    // The bytes that the planned files of a user's URLs may take. At or above this limit, the user's other
+    // patterns and folders wait for their plans. One plan may exceed the limit.
+    int64_t plan_bytes_per_user = int64_t{64} << 20;
     RetryPolicy retry;
     const Clock* clock = Clock::Real();
     Env* env = Env::Real();
     // After a check, a URL is not checked for changes again within this time.
     absl::Duration fresh = absl::Seconds(30);
-    // An outcome that nobody waited for is kept this long.
+    // An outcome that nobody waited for is kept at most this long.
     absl::Duration keep_outcome = absl::Minutes(10);
   };
 
@@ -93,6 +97,9 @@ class Fetcher : public RemoteData {
   absl::StatusOr<std::shared_ptr<Item>> FindOrAdd(const DataUrl& url, PathKind kind, const std::string& user,
                                                   std::vector<std::string> addresses)
       ABSL_LOCKS_EXCLUDED(mutex_);
+  // Drops the oldest outcome of a user if the user has the permitted number of items. RESOURCE_EXHAUSTED if
+  // all these items are unfinished.
+  absl::Status MakeRoom(const std::string& user) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Calls `finish` when all parts are complete, when a part has failed, or after `wait`.
   void Await(Parts parts, absl::Duration wait, bool background,
              absl::AnyInvocable<void(absl::Status)> finish);
@@ -104,11 +111,15 @@ class Fetcher : public RemoteData {
     std::optional<size_t> file;
     std::string user;  // The user whose share pays.
   };
-  // The items and running steps of a user.
+  // The items, running steps and plans of a user.
   struct Share {
     // The user's queued items, each once.
     std::deque<std::shared_ptr<Item>> ready;
     int running = 0;
+    // The sum of Item::plan_bytes of the items whose plans this user pays for.
+    int64_t plan_bytes = 0;
+
+    bool IsIdle() const { return ready.empty() && running == 0 && plan_bytes == 0; }
   };
   void Work();
   std::optional<Step> NextStep();
@@ -120,9 +131,10 @@ class Fetcher : public RemoteData {
   void Offer(const std::shared_ptr<Item>& item) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Removes an item from its users' queues.
   void Withdraw(const std::shared_ptr<Item>& item) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  bool MayGoOn(const Share& share) const {
-    return !share.ready.empty() && share.running < options_.threads_per_user;
-  }
+  // Returns the first queued item of a share that a thread may work on now, or null.
+  std::shared_ptr<Item> NextOf(const Share& share) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Changes the bytes that an item's plan takes of its user's limit.
+  void Charge(const std::shared_ptr<Item>& item, int64_t plan_bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Expire();
   bool Sleep(absl::Duration duration);
   bool HasStep() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

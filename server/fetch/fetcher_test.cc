@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
 #include "engine/base/env.h"
@@ -30,6 +31,8 @@ using ::testing::HasSubstr;
 constexpr absl::Duration kLong = absl::Seconds(60);
 // Room for the content and the blocks of each test's files.
 constexpr int64_t kCacheBytes = 4000000;
+// Of the files of a user's plans.
+constexpr int64_t kPlanBytes = 100000;
 constexpr char kTable[] = "https://example.com/table.csv";
 
 v1::DatasetSpec Csv(const std::string& train) {
@@ -101,6 +104,7 @@ class FetcherTest : public ::testing::Test {
     };
     options.threads = 3;
     options.threads_per_user = 2;
+    options.plan_bytes_per_user = kPlanBytes;
     options.retry = {.attempts = 2, .first_wait = absl::Milliseconds(1)};
     options.clock = &clock_;
     fetcher_ = std::make_unique<Fetcher>(std::move(options), cache_.get(), web_.get());
@@ -274,6 +278,51 @@ TEST_F(FetcherTest, AnErrorThatNobodyHeardIsGivenToTheNextOne) {
   EXPECT_EQ(web_->requests().size(), 1);
   web_->Put(kTable, "x");
   EXPECT_TRUE(Ensure(Csv(kTable)).ok()) << "it was heard, so it is tried again";
+}
+
+TEST_F(FetcherTest, ManyRefusalsOfAUserLeaveLittleBehind) {
+  constexpr int kRefusals = 10000, kMost = 256;
+  const auto folders = [&] {
+    return std::distance(fs::directory_iterator(folder_ + "/cache/partial"), fs::directory_iterator());
+  };
+  // Returns false if the URL is still being fetched or waits.
+  const auto ask = [&](int i) {
+    clock_.Advance(absl::Milliseconds(1));
+    while (true) {
+      const absl::Status status =
+          Ensure(Csv(absl::StrCat("http://127.0.0.1/", i)), absl::ZeroDuration(), "mallory").status();
+      if (GetReason(status) == "TOO_MANY_FETCHES") {
+        absl::SleepFor(absl::Milliseconds(1));
+        continue;
+      }
+      if (GetReason(status) == kDataBeingFetched) return false;
+      EXPECT_TRUE(absl::IsPermissionDenied(status)) << status;
+      return true;
+    }
+  };
+  // Nobody waits for the outcome of this URL.
+  for (const char* user : {"ann", "mallory"}) {
+    EXPECT_EQ(GetReason(Ensure(Csv(kTable), absl::ZeroDuration(), user).status()), kDataBeingFetched);
+  }
+  ASSERT_TRUE(web_->AwaitRequests(1));
+  for (int i = 0; i < kRefusals; ++i) ask(i);
+  EXPECT_LE(folders(), kMost) << "of URLs that are not refused yet";
+  const std::string last = absl::StrCat("http://127.0.0.1/", kRefusals - 1);
+  EXPECT_TRUE(absl::IsPermissionDenied(Ensure(Csv(last), kLong, "mallory").status()));
+  int kept = 0;
+  for (int i = kRefusals - 2; i >= kRefusals - 600; --i) kept += ask(i);
+  EXPECT_LE(kept, kMost);
+  EXPECT_GT(kept, 0) << "the newest outcomes";
+  EXPECT_EQ(GetReason(Ensure(Csv(kTable), kLong, "ann").status()), "FETCH_FAILED");
+  EXPECT_EQ(web_->CountOf(kTable), 1) << "the outcome was kept for ann";
+  // The URL that mallory asked for last is refused last, but for one of another thread.
+  const std::string end = absl::StrCat("http://127.0.0.1/", kRefusals - 600);
+  EXPECT_TRUE(absl::IsPermissionDenied(Ensure(Csv(end), kLong, "mallory").status()));
+  for (const absl::Time begin = absl::Now(); cache_->used_bytes() > 0 && absl::Now() - begin < kLong;) {
+    absl::SleepFor(absl::Milliseconds(1));
+  }
+  EXPECT_EQ(cache_->used_bytes(), 0);
+  EXPECT_EQ(folders(), 0);
 }
 
 TEST_F(FetcherTest, ErrorsNameTheirFields) {
@@ -464,6 +513,44 @@ TEST_F(FetcherTest, OfAPatternOnlyChangedShardsAreTransferredAgain) {
   EXPECT_EQ(ContentOrEmpty(LocalShards(after)[0]), "zero");
   EXPECT_EQ(ContentOrEmpty(LocalShards(after)[1]), "uno");
   EXPECT_EQ(ContentOrEmpty(LocalShards(before)[1]), "one");
+}
+
+TEST_F(FetcherTest, LargePatternsOfAUserArePlannedOneAfterTheOther) {
+  // The paths of one pattern alone reach the limit.
+  constexpr int kPatterns = 4, kShards = 100;
+  const std::string deep = absl::StrJoin(std::vector<std::string>(4, std::string(249, 'd')), "/");
+  static_assert(kShards * 4 * 250 >= kPlanBytes);
+  const auto pattern = [&](int i) {
+    return Shards(absl::StrCat("https://example.com/{", i, ",", i, "a}/", deep, "/{00..49}.tar"));
+  };
+  for (int i = 0; i < kPatterns; ++i) {
+    for (int shard = 0; shard < kShards; ++shard) {
+      web_->Put(
+          absl::StrFormat("https://example.com/%d%s/%s/%02d.tar", i, shard < 50 ? "" : "a", deep, shard % 50),
+          "x");
+    }
+  }
+  web_->Put(kTable, "x");
+  const std::string held = absl::StrCat("https://example.com/0/", deep, "/00.tar");
+  web_->Hold(true, held);
+  const auto planned_files = [&](int i) {
+    const absl::Status status = Ensure(pattern(i), absl::ZeroDuration(), "mallory").status();
+    EXPECT_EQ(GetReason(status), kDataBeingFetched) << status;
+    return GetReasonDetails(status).at("files_total");
+  };
+  for (int i = 0; i < kPatterns; ++i) planned_files(i);
+  ASSERT_TRUE(web_->AwaitRequests(kShards)) << "mallory's second thread fetches the other shards";
+  EXPECT_EQ(planned_files(0), absl::StrCat(kShards));
+  for (int i = 1; i < kPatterns; ++i) EXPECT_EQ(planned_files(i), "0") << i;
+  // Neither files nor other users wait for the plan.
+  EXPECT_TRUE(Ensure(Csv(kTable), kLong, "mallory").ok());
+  EXPECT_TRUE(Ensure(pattern(1), kLong, "ann").ok());
+  EXPECT_EQ(planned_files(2), "0");
+  web_->Hold(false);
+  for (int i = 0; i < kPatterns; ++i) {
+    const absl::StatusOr<v1::DatasetSpec> spec = Ensure(pattern(i), kLong, "mallory");
+    EXPECT_TRUE(spec.ok()) << spec.status();
+  }
 }
 
 TEST_F(FetcherTest, APatternGoesOnAfterARestart) {
