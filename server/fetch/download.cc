@@ -46,9 +46,17 @@ std::optional<ContentRange> ParseContentRange(absl::string_view text) {
   return range;
 }
 
+// A longer tag or date is ignored, because a fetch keeps both for each of its files.
+constexpr size_t kMostValidatorBytes = 1024;
+
+std::string ValidatorOf(const HttpResponse& response, const std::string& header) {
+  const std::string validator = response.Header(header);
+  return validator.size() > kMostValidatorBytes ? "" : validator;
+}
+
 // A weak tag does not identify bytes.
 std::string StrongTag(const HttpResponse& response) {
-  const std::string tag = response.Header("etag");
+  const std::string tag = ValidatorOf(response, "etag");
   return absl::StartsWith(tag, "W/") ? "" : tag;
 }
 
@@ -104,7 +112,7 @@ class Transfer : public HttpSink {
 
   absl::Status OnHeaders(const HttpResponse& response) override {
     const std::string tag = StrongTag(response);
-    const std::string modified = response.Header("last-modified");
+    const std::string modified = ValidatorOf(response, "last-modified");
     if (response.status == 206) {
       const std::optional<ContentRange> range = ParseContentRange(response.Header("content-range"));
       if (!range.has_value() || range->first != here_ || (!tag.empty() && tag != state_.etag()) ||

@@ -83,6 +83,17 @@ TEST_F(DownloadTest, BringsAFile) {
   EXPECT_FALSE(std::filesystem::exists(temporary_.path() + "/.data.bin.json"));
 }
 
+TEST_F(DownloadTest, TagsOfMoreThan1024BytesAreIgnored) {
+  for (const size_t size : {1024, 1025}) {
+    const std::string tag(size, 't');
+    web_.Put(kUrl, Content(10), tag);
+    const auto file = Run();
+    ASSERT_TRUE(file.ok()) << file.status();
+    EXPECT_EQ((*file)->etag(), size == 1024 ? tag : "");
+    EXPECT_EQ(OnDisk(), Content(10));
+  }
+}
+
 TEST_F(DownloadTest, BringsAnEmptyFile) {
   web_.Put(kUrl, "");
   ASSERT_TRUE(Run().ok());
