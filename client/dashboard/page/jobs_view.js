@@ -97,7 +97,7 @@ function cells(row) {
     h(
       "span",
       {class: `number wide-only ${measured}`, title: row.of_training ? `${row.metric} of training` : row.metric},
-      row.value === undefined ? "" : `${row.of_training ? "train " : ""}${row.metric} ${measure(row.value)}`,
+      row.value === undefined ? "" : `${row.of_training ? "train" : row.metric} ${measure(row.value)}`,
     ),
     h("span", {class: "number wide-only"}, row.state === "RUNNING" ? rate(row.rate) : ""),
     h(
