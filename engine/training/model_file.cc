@@ -49,6 +49,15 @@ absl::Status AddJson(const char* key, const google::protobuf::Message& message,
   return absl::OkStatus();
 }
 
+std::optional<v1::BestResult> BestResultIn(const std::map<std::string, std::string>& metadata) {
+  const auto found = metadata.find(kBestResult);
+  v1::BestResult best;
+  if (found == metadata.end() || !google::protobuf::util::JsonStringToMessage(found->second, &best).ok()) {
+    return std::nullopt;
+  }
+  return best;
+}
+
 absl::Status AddNames(const char* key, const std::vector<std::string>& names,
                       std::map<std::string, std::string>& metadata) {
   if (names.empty()) return absl::OkStatus();
@@ -166,10 +175,8 @@ absl::Status WriteModel(Env* env, const std::string& path, const v1::JobSpec& sp
 }
 
 bool IsModelOf(const std::map<std::string, std::string>& metadata, const v1::BestResult& best) {
-  const auto found = metadata.find(kBestResult);
-  v1::BestResult read;
-  return found != metadata.end() && google::protobuf::util::JsonStringToMessage(found->second, &read).ok() &&
-         google::protobuf::util::MessageDifferencer::Equals(read, best);
+  const std::optional<v1::BestResult> read = BestResultIn(metadata);
+  return read.has_value() && google::protobuf::util::MessageDifferencer::Equals(*read, best);
 }
 
 absl::StatusOr<v1::BestResult> ReadBestResult(const RandomAccessFile& file) {
@@ -185,13 +192,9 @@ absl::StatusOr<v1::BestResult> ReadBestResult(const RandomAccessFile& file) {
   const int64_t end = kSafetensorsLengthBytes + length;
   TANDEM_RETURN_IF_ERROR(ReadInPieces(file, kSafetensorsLengthBytes, end, take));
   TANDEM_ASSIGN_OR_RETURN(const SafetensorsLayout layout, ParseSafetensorsLayout(beginning, size - end));
-  const auto found = layout.metadata.find(kBestResult);
-  v1::BestResult best;
-  if (found == layout.metadata.end() ||
-      !google::protobuf::util::JsonStringToMessage(found->second, &best).ok()) {
-    return absl::DataLossError("the model has no best result");
-  }
-  return best;
+  std::optional<v1::BestResult> best = BestResultIn(layout.metadata);
+  if (!best.has_value()) return absl::DataLossError("the model has no best result");
+  return *std::move(best);
 }
 
 absl::StatusOr<DataNames> NamesInModel(const std::map<std::string, std::string>& metadata) {

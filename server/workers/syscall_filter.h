@@ -15,10 +15,13 @@ enum class WorkerNetwork {
   kAll,
 };
 
-// Makes system calls that a trainer never needs fail with EPERM, for good and in all threads:
-// - Starting programs and processes; inspecting and signalling other processes, and setting their limits.
+// Makes system calls that a trainer never needs fail with EPERM, for good and in all threads. The filter
+// refuses these calls:
+// - Starting programs and processes.
+// - Inspecting other processes, signalling them, and setting their limits.
 // - Mounts, namespaces, kernel modules, keys, BPF, io_uring, clocks, other identities.
-// - Modes, owners and attributes of files by their path; device files; input into terminals.
+// - Modes, owners and attributes of files by their path.
+// - Device files, and input into terminals.
 // - Making this process undumpable, and sockets beyond `network`.
 //
 // Everything else is allowed, because a future library must not fail in the middle of a training. A sanitizer
