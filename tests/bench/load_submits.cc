@@ -91,8 +91,12 @@ void Submit(const LoadedDaemon& daemon, v1::JobService::Stub* stub, int64_t numb
   submission->request.set_request_id(absl::StrCat("submission-", number));
   stub->async()->CreateJob(submission->context.get(), &submission->request, &submission->job,
                            [submission, due, answers](const grpc::Status& status) {
-                             answers->Add(absl::Now() - due, status, submission->job.name());
+                             const absl::Duration latency = absl::Now() - due;
+                             const std::string job = submission->job.name();
+                             // A context holds its channel, and gRPC 1.51 crashes if its own thread releases
+                             // a channel last. So the context ends before the benchmark can end.
                              delete submission;
+                             answers->Add(latency, status, job);
                            });
 }
 
