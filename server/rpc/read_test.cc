@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <grpcpp/generic/generic_stub.h>
 
+#include <chrono>
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
@@ -316,6 +317,8 @@ TEST_F(ReadTest, BoundsTheHeadersOfCheckpointsThatAreRead) {
   v1::ReadArtifactResponse piece;
   for (int i = 0; i < 3; ++i) {
     contexts.push_back(Context());
+    // A busy machine needs several seconds for each header, and all streams must outlive the refused call.
+    contexts.back()->set_deadline(std::chrono::system_clock::now() + std::chrono::minutes(5));
     readers.push_back(stub_->ReadArtifact(contexts.back().get(), request));
     ASSERT_TRUE(readers.back()->Read(&piece)) << readers.back()->Finish().error_message();
   }

@@ -473,4 +473,8 @@ std::vector<std::string> CsvColumnNames(const CsvTable& table, const std::vector
   return names;
 }
 
+absl::Status CsvErrorOf(const char* field, const absl::Status& status) {
+  return GetFieldViolations(status).empty() ? UnderField(field, status) : status;
+}
+
 }  // namespace tandem

@@ -55,6 +55,10 @@ std::vector<std::string> CsvColumnNames(const CsvTable& table, const std::vector
 // Returns the place of a cell, for messages.
 std::string CsvPlace(const CsvTable& table, int64_t row, size_t column);
 
+// Turns the error of a table into an error of `field`, which names the table. An error in the choice of
+// columns has its own field already.
+absl::Status CsvErrorOf(const char* field, const absl::Status& status);
+
 }  // namespace tandem
 
 #endif  // TANDEM_ENGINE_DATA_FORMATS_CSV_TABLE_H_
