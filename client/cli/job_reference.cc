@@ -15,15 +15,20 @@ namespace tandem::cli {
 std::string JobId(absl::string_view name) { return std::string(absl::StripPrefix(name, "jobs/")); }
 
 absl::StatusOr<v1::Job> FindJob(client::Client& client, absl::string_view reference) {
-  const std::string id = JobId(absl::StripSuffix(reference, "/"));
-  bool valid = !id.empty() && id.size() <= 128;
+  std::string id = JobId(absl::StripSuffix(reference, "/"));
+  const bool newest = absl::EndsWith(id, "@");
+  if (newest) id.pop_back();
+  bool valid = (newest || !id.empty()) && id.size() <= 128;
   for (const char c : id) valid = valid && (absl::ascii_isalnum(c) || c == '_' || c == '-' || c == '.');
   if (!valid) {
     return absl::InvalidArgumentError(absl::StrCat("cannot find the job ", Quoted(reference),
                                                    ": it is not a job's name; `tandem list` shows the jobs"));
   }
-  absl::StatusOr<v1::Job> job = client.GetJob("jobs/" + id);
-  if (job.ok() || !absl::IsNotFound(job.status())) return job;
+  if (!newest) {
+    absl::StatusOr<v1::Job> job = client.GetJob("jobs/" + id);
+    if (job.ok() || !absl::IsNotFound(job.status())) return job;
+  }
+  // The newest job is the first.
   absl::StatusOr<std::vector<v1::Job>> jobs = client.ListJobs({});
   if (!jobs.ok()) return jobs.status();
   std::vector<v1::Job> matches;
@@ -34,7 +39,9 @@ absl::StatusOr<v1::Job> FindJob(client::Client& client, absl::string_view refere
     matching_ids.push_back(ids.back());
     matches.push_back(std::move(candidate));
   }
-  if (matches.size() == 1) return std::move(matches[0]);
+  if (matches.size() == 1 || (newest && !matches.empty())) return std::move(matches[0]);
+  if (matches.empty() && id.empty())
+    return absl::NotFoundError("there are no jobs; `tandem submit` sends one");
   if (matches.empty()) {
     const std::string nearest = NearestName(id, ids);
     return absl::NotFoundError(absl::StrCat(
@@ -46,7 +53,8 @@ absl::StatusOr<v1::Job> FindJob(client::Client& client, absl::string_view refere
   return absl::InvalidArgumentError(
       absl::StrCat(matches.size(), " jobs begin with `", id,
                    "`: ", absl::StrJoin(matching_ids.begin(), matching_ids.begin() + shown, ", "),
-                   matching_ids.size() > kMostShown ? ", ..." : "", "; write more of the id"));
+                   matching_ids.size() > kMostShown ? ", ..." : "", "; write more of the id, or `", id,
+                   "@` for the newest"));
 }
 
 }  // namespace tandem::cli

@@ -9,7 +9,8 @@
 
 namespace tandem::cli {
 
-// Returns the job with the name "jobs/ID" or "ID", or the only job whose id begins with `reference`.
+// Returns the job with the name "jobs/ID" or "ID", or the only job whose id begins with `reference`. For
+// "BEGINNING@", returns the newest job whose id begins with BEGINNING; for "@", the newest of all jobs.
 // INVALID_ARGUMENT if `reference` is no name of a job or begins several ids. NOT_FOUND if it begins none.
 // Other errors are the daemon's.
 absl::StatusOr<v1::Job> FindJob(client::Client& client, absl::string_view reference);

@@ -1,7 +1,10 @@
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "client/cli/app_fixture.h"
 #include "client/cli/model_table.h"
 #include "gmock/gmock.h"
@@ -181,6 +184,58 @@ TEST_F(ModelCommandsTest, PredictsManyFilesInSeveralCalls) {
   EXPECT_EQ(calls, 2);
   EXPECT_THAT(terminal_.out(), HasSubstr("0.png"));
   EXPECT_THAT(terminal_.out(), HasSubstr("2.png"));
+}
+
+TEST_F(ModelCommandsTest, CutsLargeArraysIntoSeveralCalls) {
+  daemon_.get_job = [](const v1::GetJobRequest& request, v1::Job* job) {
+    *job = Job(request.name(), v1::JOB_STATE_SUCCEEDED);
+    job->mutable_spec()->mutable_model()->mutable_input()->add_shape(1 << 20);
+    return grpc::Status::OK;
+  };
+  std::vector<int> inputs_of_calls;
+  bool is_wrong = false;
+  daemon_.predict = [&](const v1::PredictRequest& request, grpc::ServerWriter<v1::PredictResponse>* writer) {
+    inputs_of_calls.push_back(request.inputs_size());
+    if (is_wrong && inputs_of_calls.size() == 2) {
+      return client::BadRequestStatus("wrong", {{"inputs[0]", "holds nan"}});
+    }
+    v1::PredictResponse response;
+    for (const v1::PredictInput& input : request.inputs()) {
+      // Samples have a mebibyte.
+      for (size_t sample = 0; sample < std::max<size_t>(1, input.npy().size() >> 20); ++sample) {
+        v1::Prediction* prediction = response.add_predictions();
+        prediction->set_input(input.label());
+        prediction->set_sample(sample);
+      }
+    }
+    writer->Write(response);
+    return grpc::Status::OK;
+  };
+  const std::string picture = Write("a.png", "\x89PNG\r\n\x1A\n");
+  const auto npy = [](absl::string_view shape, size_t bytes) {
+    std::string header = absl::StrCat("{'descr': '|u1', 'fortran_order': False, 'shape': ", shape, ", }");
+    header.resize(117, ' ');
+    return absl::StrCat("\x93NUMPY", std::string("\x01\x00\x76\x00", 4), header, "\n",
+                        std::string(bytes, '\x01'));
+  };
+  const std::string large = Write("large.npy", npy("(10, 1048576)", 10 << 20));
+  EXPECT_EQ(Run({"predict", "lenet-1", picture, large, picture, "-o", "json"}), 0) << terminal_.err();
+  EXPECT_THAT(inputs_of_calls, ElementsAre(1, 1, 1, 1, 1));
+  for (int sample = 0; sample < 10; ++sample) {
+    EXPECT_THAT(terminal_.out(), HasSubstr(absl::StrCat("large.npy\",\"sample\":\"", sample, "\"")))
+        << sample;
+  }
+  inputs_of_calls.clear();
+  is_wrong = true;
+  EXPECT_EQ(RunAnew({"predict", "lenet-1", large}), 2);
+  EXPECT_EQ(terminal_.err(), large + " from sample 4: holds nan\n");
+  const std::string other = Write("other.npy", npy("(10485760,)", 10 << 20));
+  EXPECT_EQ(RunAnew({"predict", "lenet-1", other}), 2);
+  EXPECT_THAT(terminal_.err(),
+              HasSubstr("a sample of the model has 1048576 elements, but its shape is (10485760,)"));
+  const std::string table = Write("table.csv", std::string(9 << 20, '1'));
+  EXPECT_EQ(RunAnew({"predict", "lenet-1", table}), 2);
+  EXPECT_THAT(terminal_.err(), HasSubstr("it has more than 8388608 bytes"));
 }
 
 TEST_F(ModelCommandsTest, NamesTheFilesThatAreWrong) {

@@ -272,7 +272,17 @@ TEST_F(SweepCommandTest, ABeginningOfTwoSweepsNamesBoth) {
     return grpc::Status::OK;
   };
   EXPECT_EQ(Run({"sweep", "show", "sma"}), 2);
-  EXPECT_THAT(terminal_.err(), HasSubstr("2 sweeps begin with `sma`: small-1, small-2; write more"));
+  EXPECT_THAT(terminal_.err(),
+              HasSubstr("2 sweeps begin with `sma`: small-1, small-2; write more of the id, or `sma@`"));
+  const auto usual = daemon_.get_sweep;
+  std::string asked;
+  daemon_.get_sweep = [&](const v1::GetSweepRequest& request, v1::Sweep* sweep) {
+    sweep->set_name(asked = request.name());
+    return grpc::Status::OK;
+  };
+  EXPECT_EQ(Run({"sweep", "show", "sma@"}), 0) << terminal_.err();
+  EXPECT_EQ(asked, "sweeps/small-1");
+  daemon_.get_sweep = usual;
   EXPECT_EQ(Run({"sweep", "list", "-o", "json"}), 0) << terminal_.err();
   EXPECT_THAT(terminal_.out(), HasSubstr("\"sweeps/small-2\""));
   daemon_.list_sweeps = [](const v1::ListSweepsRequest&, v1::ListSweepsResponse*) {

@@ -14,6 +14,7 @@
 #include "client/lib/file_reading.h"
 #include "engine/base/spelling.h"
 #include "proto/fields/field_place.h"
+#include "proto/job_file/foreign_names.h"
 #include "proto/job_file/scalar_text.h"
 #include "proto/job_file/sweep_values.h"
 #include "proto/job_file/yaml_text.h"
@@ -163,7 +164,7 @@ absl::Status AddRandom(absl::string_view assignment, v1::Sweep* sweep) {
   }
   // Reports a misspelt field now.
   v1::JobSpec base = sweep->base();
-  if (absl::Status found = FindField(path, &SpellingHint, &base).status(); !found.ok()) return found;
+  if (absl::Status found = FindField(path, &FieldHint, &base).status(); !found.ok()) return found;
   *sweep->mutable_random()->add_fields() = std::move(field);
   return absl::OkStatus();
 }

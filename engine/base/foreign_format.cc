@@ -58,6 +58,12 @@ constexpr Magic kMagics[] = {
      "save a table as CSV: sqlite3 -header -csv FILE \"select * from TABLE\"", nullptr},
     {"MATLAB 5.0 MAT-file", "a MATLAB file",
      "save its arrays with numpy.save(FILE, scipy.io.loadmat(...)[NAME])", nullptr},
+    // An HDF5 file behind a text of 512 bytes. MATLAB's first extent is the file's last.
+    {"MATLAB 7.3 MAT-file", "a MATLAB file",
+     "save its arrays with numpy.save(FILE, h5py.File(...)[NAME][()].T)", nullptr},
+    // The magic number 0xced7230a of MXNet's im2rec.
+    {"\x0a\x23\xd7\xce", "a RecordIO file",
+     "save its pictures in a folder for each class: mxnet.recordio.MXRecordIO and unpack read them", nullptr},
     {"GGUF", "a GGUF file", kSaveArrays, "use the safetensors file of the same model"},
 };
 

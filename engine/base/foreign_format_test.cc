@@ -24,6 +24,9 @@ TEST(ForeignFormatTest, NamesFormatAndMend) {
       {Zip("[Content_Types].xml xl/workbook.xml"), "an Excel workbook"},
       {"\x89HDF\r\n\x1a\n", "an HDF5 file"},
       {"PAR1\x15", "a Parquet file"},
+      {"MATLAB 5.0 MAT-file, Platform: GLNXA64", "a MATLAB file"},
+      {"MATLAB 7.3 MAT-file, Platform: GLNXA64", "a MATLAB file"},
+      {std::string("\x0a\x23\xd7\xce\x18\0\0\0", 8), "a RecordIO file"},
       {std::string("7z\xbc\xaf\x27\x1c\0\x04", 8), "a 7z archive"},
       {std::string("\x80\x04\x95\x10\0", 5), "a Python pickle"},
       {std::string("\x08\x07\x12\x07pytorch\x1a", 12), "an ONNX model"},
@@ -38,6 +41,7 @@ TEST(ForeignFormatTest, NamesFormatAndMend) {
     EXPECT_THAT(ForeignWeightsFault(begin), HasSubstr("which Tandem does not read; "));
   }
   EXPECT_THAT(ForeignWeightsFault(Zip("archive/data.pkl")), HasSubstr("safetensors.torch.save_file"));
+  EXPECT_THAT(ForeignDataFault("MATLAB 7.3 MAT-file"), HasSubstr("h5py.File"));
   EXPECT_THAT(ForeignWeightsFault(Zip("x.npy")), HasSubstr("a zip archive"));
 }
 

@@ -10,9 +10,9 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
-#include "engine/base/spelling.h"
 #include "proto/fields/field_place.h"
 #include "proto/fields/field_value.h"
+#include "proto/job_file/foreign_names.h"
 #include "proto/job_file/job_text.h"
 #include "proto/job_file/message_reader.h"
 #include "proto/job_file/yaml_text.h"
@@ -98,8 +98,7 @@ bool IsText(const FieldPlace& place) {
 absl::Status SetField(absl::string_view path, absl::string_view yaml, v1::JobSpec* spec,
                       google::protobuf::Value* canonical) {
   v1::JobSpec changed = *spec;
-  const absl::StatusOr<FieldPlace> place =
-      FindField(absl::StripAsciiWhitespace(path), &SpellingHint, &changed);
+  const absl::StatusOr<FieldPlace> place = FindField(absl::StripAsciiWhitespace(path), &FieldHint, &changed);
   if (!place.ok()) return place.status();
   // yaml-cpp throws even from plain accessors.
   try {
@@ -135,7 +134,7 @@ absl::Status ApplyOverride(absl::string_view assignment, v1::JobSpec* spec) {
   const absl::string_view path = absl::StripAsciiWhitespace(assignment.substr(0, equals));
   const absl::string_view value = assignment.substr(equals + 1);
   v1::JobSpec scratch = *spec;
-  const absl::StatusOr<FieldPlace> place = FindField(path, &SpellingHint, &scratch);
+  const absl::StatusOr<FieldPlace> place = FindField(path, &FieldHint, &scratch);
   if (!place.ok()) return place.status();
   absl::string_view text = absl::StripAsciiWhitespace(value);
   if (text == "null" && place->index < 0) {

@@ -9,6 +9,7 @@
 #include "engine/base/spelling.h"
 #include "google/api/field_behavior.pb.h"
 #include "proto/fields/field_value.h"
+#include "proto/job_file/foreign_names.h"
 #include "proto/job_file/scalar_text.h"
 
 namespace tandem {
@@ -196,10 +197,10 @@ void MessageReader::ReadEntry(const Key& key, const YAML::Node& value, const std
     const std::string shown = Quoted(key.name);
     const std::string name = shown.substr(1, shown.size() - 2);
     return Report(key.position, JoinPath(path, name),
-                  key.name == "<<"          ? "merge keys are not supported; write the fields out"
-                  : type.field_count() == 0 ? "unknown field; nothing can be set here"
-                                            : absl::StrCat("unknown field; ", OthersWith(key.name, holder_),
-                                                           SpellingHint(key.name, FieldNames(type))));
+                  key.name == "<<" ? "merge keys are not supported; write the fields out"
+                  : type.field_count() == 0
+                      ? "unknown field; nothing can be set here"
+                      : absl::StrCat("unknown field; ", UnknownFieldHint(key.name, type)));
   }
   const std::string field_path = JoinPath(path, field->name());
   if (IsOutputOnly(*field)) {
@@ -221,6 +222,13 @@ void MessageReader::ReadEntry(const Key& key, const YAML::Node& value, const std
   positions_[field_path] = key.position;
   key_position_ = key.position;
   ReadField(value, *field, field_path, message);
+}
+
+std::string MessageReader::UnknownFieldHint(const std::string& name, const Descriptor& type) const {
+  const std::vector<std::string> names = FieldNames(type);
+  // Of another system's name, the field here is a better hint than the alternatives that have the name.
+  const bool is_foreign = !NameForForeign(name, names).empty();
+  return absl::StrCat(is_foreign ? "" : OthersWith(name, holder_), FieldHint(name, names));
 }
 
 void MessageReader::ReadField(const YAML::Node& node, const FieldDescriptor& field, const std::string& path,
@@ -331,7 +339,8 @@ void MessageReader::ReadNameForMessage(const YAML::Node& node, const std::string
       positions_[JoinPath(path, field->name())] = PositionOf(node);
       return;
     }
-    const std::string nearest = NearestName(name, MemberNames(oneof));
+    std::string nearest = NameForForeign(name, MemberNames(oneof));
+    if (nearest.empty()) nearest = NearestName(name, MemberNames(oneof));
     if (!nearest.empty() && nearest != name) {
       return Report(PositionOf(node), path,
                     absl::StrCat("want a mapping, got ", Quoted(name), "; did you mean `", nearest, "`?"));

@@ -71,6 +71,8 @@ class MessageReader {
 
   void ReadEntry(const Key& key, const YAML::Node& value, const std::string& path,
                  google::protobuf::Message* message, std::map<std::string, std::string>* seen);
+  // Returns a hint for a key that is no field of `type`, the message that is read.
+  std::string UnknownFieldHint(const std::string& name, const google::protobuf::Descriptor& type) const;
   void ReadList(const YAML::Node& node, const google::protobuf::FieldDescriptor& field,
                 const std::string& path, google::protobuf::Message* message);
   // Reads a value, or an element of a list.

@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <deque>
 #include <filesystem>
+#include <fstream>
 #include <iterator>
 #include <map>
 #include <set>
@@ -15,6 +17,7 @@
 #include "client/cli/stream_notes.h"
 #include "client/cli/table.h"
 #include "client/lib/file_reading.h"
+#include "client/lib/npy_pieces.h"
 #include "client/lib/status_details.h"
 #include "proto/data_folder/data_folder.h"
 
@@ -27,6 +30,10 @@ constexpr size_t kLargestInput = 8 << 20;
 // Kinds of skipped files that are named.
 constexpr size_t kShownEndings = 5;
 constexpr int kCallInputs = 1000;
+constexpr absl::string_view kNpyMagic = "\x93NUMPY";
+// An NPY file above kLargestInput is sent in several calls.
+constexpr size_t kLargestNpy = size_t{1} << 30;
+constexpr int64_t kCallSamples = 10'000;
 
 struct PredictOptions {
   std::string job;
@@ -81,15 +88,52 @@ absl::StatusOr<std::vector<std::string>> InputFiles(const std::vector<std::strin
   return files;
 }
 
-// Reads a file as an input. The content chooses the format.
-absl::StatusOr<v1::PredictInput> ReadInput(const std::string& path) {
+// A file, or a part of a large NPY file.
+struct Part {
+  v1::PredictInput input;
+  // The number of the part's first sample in the file.
+  int64_t first_sample = 0;
+  // A part of a file has a call of its own, so that its predictions are known.
+  bool alone = false;
+};
+
+// Reads an NPY file that is too large for a call. `too_large` is the error of another file.
+absl::StatusOr<std::vector<Part>> ReadLargeNpy(const std::string& path, int64_t sample_elements,
+                                               const absl::Status& too_large) {
+  std::string magic(kNpyMagic.size(), '\0');
+  std::ifstream(path).read(magic.data(), magic.size());
+  if (path == "-" || magic != kNpyMagic) return too_large;
+  const absl::StatusOr<std::string> content = client::ReadWholeFile(path, kLargestNpy);
+  if (!content.ok()) return content.status();
+  absl::StatusOr<std::vector<client::NpyPiece>> pieces =
+      client::CutNpy(*content, sample_elements, kCallBytes, kCallSamples);
+  if (!pieces.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat("cannot cut ", path, ", which has more than ",
+                                                   kLargestInput, " bytes: ", pieces.status().message()));
+  }
+  std::vector<Part> parts;
+  for (client::NpyPiece& piece : *pieces) {
+    Part& part = parts.emplace_back();
+    part.input.set_label(path);
+    part.input.set_npy(std::move(piece.content));
+    part.first_sample = piece.first_sample;
+    part.alone = true;
+  }
+  return parts;
+}
+
+// Reads a file as an input, or as several inputs if it is a large array. The content chooses the format.
+// `sample_elements` is the number of elements of the model's samples.
+absl::StatusOr<std::vector<Part>> ReadInput(const std::string& path, int64_t sample_elements) {
   absl::StatusOr<std::string> content = client::ReadWholeFile(path, kLargestInput);
+  if (absl::IsResourceExhausted(content.status()))
+    return ReadLargeNpy(path, sample_elements, content.status());
   if (!content.ok()) return content.status();
   v1::PredictInput input;
   input.set_label(path);
   if (IsPictureContent(*content)) {
     input.set_image(*std::move(content));
-  } else if (absl::StartsWith(*content, "\x93NUMPY")) {
+  } else if (absl::StartsWith(*content, kNpyMagic)) {
     input.set_npy(*std::move(content));
   } else if (absl::StrContains(*content, '\0') || IsPictureName(path)) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -99,7 +143,7 @@ absl::StatusOr<v1::PredictInput> ReadInput(const std::string& path) {
   } else {
     input.set_csv(*std::move(content));
   }
-  return input;
+  return std::vector<Part>{{std::move(input)}};
 }
 
 std::string ClassName(const v1::ClassScore& score) {
@@ -175,28 +219,48 @@ int RunPredict(Session& session, const PredictOptions& options) {
   const absl::StatusOr<std::vector<std::string>> inputs = InputFiles(options.inputs, notes);
   if (!inputs.ok()) return session.Fail(inputs.status());
   for (const std::string& note : notes) terminal.Err(Printable(absl::StrCat(note, "\n")));
-  for (size_t next = 0; next < inputs->size();) {
+  int64_t sample_elements = 1;
+  for (const int64_t extent : job->spec().model().input().shape()) sample_elements *= extent;
+  // Parts that wait for a call.
+  std::deque<Part> parts;
+  for (size_t next = 0; next < inputs->size() || !parts.empty();) {
     v1::PredictRequest request;
+    int64_t first_sample = 0;
     request.set_name(job->name());
     request.set_artifact(options.artifact);
     request.set_top_k(options.top_k);
     // Without classes and outputs there would be nothing to show.
     if (options.outputs || options.top_k == 0) request.set_outputs(true);
-    for (size_t bytes = 0; next < inputs->size() && bytes < kCallBytes && request.inputs_size() < kCallInputs;
-         ++next) {
-      absl::StatusOr<v1::PredictInput> input = ReadInput((*inputs)[next]);
-      if (!input.ok()) return session.Fail(input.status());
-      bytes += input->ByteSizeLong();
-      *request.add_inputs() = *std::move(input);
+    for (size_t bytes = 0; bytes < kCallBytes && request.inputs_size() < kCallInputs;) {
+      if (parts.empty()) {
+        if (next == inputs->size()) break;
+        absl::StatusOr<std::vector<Part>> read = ReadInput((*inputs)[next++], sample_elements);
+        if (!read.ok()) return session.Fail(read.status());
+        std::move(read->begin(), read->end(), std::back_inserter(parts));
+      }
+      const bool alone = parts.front().alone;
+      if (alone && request.inputs_size() > 0) break;
+      first_sample = parts.front().first_sample;
+      bytes += parts.front().input.ByteSizeLong();
+      *request.add_inputs() = std::move(parts.front().input);
+      parts.pop_front();
+      if (alone) break;
     }
     const absl::Status status =
         (*client)->Predict(request, observer, [&](const v1::PredictResponse& response) {
           for (const std::string& notice : response.notices()) {
             terminal.Err(Printable(absl::StrCat("notice: ", notice, "\n")));
           }
-          predictions.insert(predictions.end(), response.predictions().begin(), response.predictions().end());
+          for (const v1::Prediction& prediction : response.predictions()) {
+            predictions.push_back(prediction);
+            predictions.back().set_sample(first_sample + prediction.sample());
+          }
         });
     if (absl::IsCancelled(status) && terminal.Interrupted()) return kDetached;
+    if (!status.ok() && first_sample > 0) {
+      request.mutable_inputs(0)->set_label(
+          absl::StrCat(request.inputs(0).label(), " from sample ", first_sample));
+    }
     if (!status.ok()) return FailInputs(session, request, status);
   }
   for (v1::Prediction& prediction : predictions) session.MakeShowable(&prediction);

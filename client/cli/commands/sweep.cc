@@ -52,11 +52,17 @@ int ExitCodeOfSweep(v1::SweepState state) {
 }
 
 // Returns the sweep with the name "sweeps/ID" or "ID", or the only sweep whose id begins with `reference`.
-// The sweep has its results.
+// For "BEGINNING@", returns the newest sweep whose id begins with BEGINNING. The sweep has its results.
 absl::StatusOr<v1::Sweep> FindSweep(client::Client& client, absl::string_view reference) {
-  const std::string id = SweepId(absl::StripSuffix(reference, "/"));
-  absl::StatusOr<v1::Sweep> sweep = client.GetSweep(absl::StrCat("sweeps/", id));
-  if (sweep.ok() || !absl::IsNotFound(sweep.status())) return sweep;
+  std::string id = SweepId(absl::StripSuffix(reference, "/"));
+  const bool newest = absl::EndsWith(id, "@");
+  if (newest) {
+    id.pop_back();
+  } else {
+    absl::StatusOr<v1::Sweep> sweep = client.GetSweep(absl::StrCat("sweeps/", id));
+    if (sweep.ok() || !absl::IsNotFound(sweep.status())) return sweep;
+  }
+  // The newest sweep is the first.
   const absl::StatusOr<std::vector<v1::Sweep>> sweeps = client.ListSweeps(/*limit=*/0);
   if (!sweeps.ok()) return sweeps.status();
   std::vector<std::string> ids, matches;
@@ -64,11 +70,12 @@ absl::StatusOr<v1::Sweep> FindSweep(client::Client& client, absl::string_view re
     ids.push_back(SweepId(one.name()));
     if (absl::StartsWith(ids.back(), id)) matches.push_back(ids.back());
   }
-  if (matches.size() == 1) return client.GetSweep(absl::StrCat("sweeps/", matches.front()));
+  if (matches.size() == 1 || (newest && !matches.empty()))
+    return client.GetSweep(absl::StrCat("sweeps/", matches.front()));
   if (matches.size() > 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(matches.size(), " sweeps begin with `", id, "`: ", matches[0], ", ", matches[1],
-                     matches.size() > 2 ? ", ..." : "", "; write more of the id"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        matches.size(), " sweeps begin with `", id, "`: ", matches[0], ", ", matches[1],
+        matches.size() > 2 ? ", ..." : "", "; write more of the id, or `", id, "@` for the newest"));
   }
   const std::string nearest = NearestName(id, ids);
   return absl::NotFoundError(absl::StrCat("no sweep's id begins with ", Quoted(id), "; ",

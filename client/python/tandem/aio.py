@@ -183,6 +183,9 @@ class Datasets:
     async def add(self, name: str, path: Any, **options: Any) -> dataset_pb2.Dataset:
         return await _run(self._datasets.add, name, path, **options)
 
+    async def add_arrays(self, name: str, inputs: Any, targets: Any, **options: Any) -> dataset_pb2.Dataset:
+        return await _run(self._datasets.add_arrays, name, inputs, targets, **options)
+
     async def list(self) -> AsyncIterator[dataset_pb2.Dataset]:
         async for dataset in _each(self._datasets.list()):
             yield dataset

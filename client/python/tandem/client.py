@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import pathlib
+import tempfile
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Union
 
 import grpc  # type: ignore[import]
@@ -197,6 +198,32 @@ class Datasets:
         request.request_id = f"python-{hashlib.sha256(request.SerializeToString(deterministic=True)).hexdigest()}"
         return self._client.connection.call(self._client.calls.datasets.create_dataset, request,
                                             self._client.connection.reading_timeout)
+
+    def add_arrays(self, name: str, inputs: Any, targets: Any, *, validation_inputs: Any = None, validation_targets: Any = None,
+                   spec: Optional[Mapping[str, Any]] = None, description: str = "",
+                   progress: Optional[bool] = None) -> dataset_pb2.Dataset:
+        """Uploads arrays and registers them as the data set `name` for jobs. Returns the data set.
+
+        `inputs` are [samples, ...], and `targets` are classes [samples] or values [samples, ...]. Without validation arrays,
+        {"validation_split": {"fraction": 0.1}} in `spec` takes a part of the samples. `spec` has more fields of the data set, as in a
+        job file: {"npy": {"layout": "nhwc"}}. A later call with equal arrays returns the same data set. Otherwise as `add`.
+
+        Raises InvalidRequest if an array has Python objects.
+        """
+        parts = {"train_inputs": inputs, "train_targets": targets, "validation_inputs": validation_inputs,
+                 "validation_targets": validation_targets}
+        source: Dict[str, Any] = dict((spec or {}).get("npy") or {})
+        with tempfile.TemporaryDirectory(prefix="tandem-") as folder:
+            for part, array in parts.items():
+                if array is None:
+                    continue
+                try:
+                    numpy.save(pathlib.Path(folder, f"{part}.npy"), numpy.asarray(array), allow_pickle=False)
+                except ValueError as error:
+                    raise InvalidRequest(f"cannot add {name}: {part} holds Python objects or rows of several lengths; give numbers",
+                                         "INVALID_ARGUMENT") from error
+                source[part] = {"path": f"{part}.npy"}
+            return self.add(name, folder, spec={**(spec or {}), "npy": source}, description=description, progress=progress)
 
     def list(self) -> Iterator[dataset_pb2.Dataset]:
         """All data sets, by their names."""

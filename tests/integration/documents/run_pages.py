@@ -13,7 +13,7 @@ import sys
 import time
 import zlib
 
-PAGES = ("client/README.md", "proto/README.md", "server/README.md")
+PAGES = ("client/README.md", "proto/README.md", "server/README.md", "client/MIGRATION.md")
 # Lines that a test cannot run, by their beginning, with the reason.
 NOT_RUN = {
     "tandem dashboard": "tests/integration/dashboard.sh runs it",

@@ -596,7 +596,43 @@ def check_datasets(client: tandem.Client) -> None:
         raise SystemExit("an array alone was added")
     except tandem.InvalidRequest as error:
         assert "an array of inputs and an array of targets" in error.message and error.mend, error
+    check_arrays(client)
     check_shrinking_file(client)
+
+
+def check_arrays(client: tandem.Client) -> None:
+    """Arrays in memory become a data set with the same samples."""
+    inputs = numpy.arange(6 * 3, dtype="float32").reshape(6, 3)
+    dataset = client.datasets.add_arrays("memory", inputs, [0, 1, 2, 0, 1, 2], validation_inputs=inputs[::-1][:2],
+                                         validation_targets=numpy.array([2, 1]))
+    assert (dataset.train_samples, dataset.validation_samples, dataset.classes, list(dataset.shape)) == (6, 2, 3, [3]), dataset
+    # The means of the columns 0, 3, ..., 15 and their neighbours.
+    assert list(client.datasets.get("memory").mean) == [7.5, 8.5, 9.5], dataset
+    again = client.datasets.add_arrays("memory", inputs, [0, 1, 2, 0, 1, 2], validation_inputs=inputs[::-1][:2],
+                                       validation_targets=numpy.array([2, 1]))
+    assert again.create_time == dataset.create_time, again
+    try:
+        client.datasets.add_arrays("memory", inputs + 1, [0, 1, 2, 0, 1, 2])
+        raise SystemExit("other arrays took the name of a data set")
+    except tandem.TandemError as error:
+        assert error.code == "ALREADY_EXISTS", error
+    client.datasets.remove("memory")
+    # Channels last, values as targets, and a split.
+    dataset = client.datasets.add_arrays("memory", numpy.zeros((10, 4, 5, 3), "uint8"), numpy.linspace(0, 1, 10),
+                                         spec={"npy": {"layout": "nhwc", "targets": "values"}, "validation_split": {"fraction": 0.2}})
+    assert (dataset.train_samples, dataset.validation_samples, list(dataset.shape)) == (8, 2, [3, 4, 5]), dataset
+    client.datasets.remove("memory")
+    for wrong, part in ((([[1.0], [2.0, 3.0]], [0, 1]), "train_inputs"), ((inputs[:2], [0, {}]), "train_targets")):
+        try:
+            client.datasets.add_arrays("memory", *wrong)
+            raise SystemExit("Python objects were sent")
+        except tandem.InvalidRequest as error:
+            assert part in error.message and error.mend == "give numbers", error
+    try:
+        client.datasets.add_arrays("memory", inputs, [0, 1])
+        raise SystemExit("six inputs had two targets")
+    except tandem.InvalidRequest as error:
+        assert "2" in error.message and "6" in error.message, error
 
 
 def check_read_has_no_timeout(job: tandem.Job, file: bytes) -> None:
