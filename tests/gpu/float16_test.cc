@@ -43,8 +43,9 @@ TrainingRecorder TrainOnGpu(const v1::JobSpec& spec, DType compute) {
     options.devices.emplace_back().set_name(absl::StrCat("devices/gpu:", rank));
   }
   options.observer = &recorder;
-  options.device_factory = [compute](const v1::Device& device) -> absl::StatusOr<std::unique_ptr<Device>> {
-    return CudaDevice::Open(device.name(), 0, {.compute = compute});
+  const int replicas = static_cast<int>(options.devices.size());
+  options.device_factory = [=](const v1::Device& device) -> absl::StatusOr<std::unique_ptr<Device>> {
+    return CudaDevice::Open(device.name(), 0, {.compute = compute, .replicas_per_device = replicas});
   };
   absl::StatusOr<std::unique_ptr<Trainer>> trainer = Trainer::Create(std::move(options));
   EXPECT_TRUE(trainer.ok()) << trainer.status();

@@ -202,7 +202,10 @@ absl::Status CudaExecutable::CopyTo(const Side& side, absl::Span<const void* con
 
 absl::Status CudaExecutable::RunSteps(const RunContext& context, size_t begin, size_t end) {
   for (size_t i = begin; i < end; ++i) {
-    if (absl::Status status = steps()[i].run(context); !status.ok()) {
+    absl::Status status = steps()[i].run(context);
+    // A poll of an event, as in a later reduction, would clear the error of a refused kernel.
+    if (status.ok() && !steps()[i].on_host) status = CheckLaunches();
+    if (!status.ok()) {
       // A communicator's error is passed on unchanged.
       if (steps()[i].on_host) return status;
       if (absl::IsInternal(status)) status = WithFault(std::move(status));

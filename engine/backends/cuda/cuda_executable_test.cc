@@ -201,9 +201,10 @@ CaseGraph Dense(DType dtype = DType::kFloat32) {
 // The emulation's products, with a missing feature.
 class LackingBlas final : public cuda::Blas {
  public:
-  // Records: no product can be recorded. Launches: CUDA refuses a product's launch in a record. Memory: there
-  // is none for the second product that is recorded.
-  enum class Lack { kEpilogues, kRecords, kLaunches, kMemory };
+  // Records: no product can be recorded. Launches: CUDA refuses a product's launch in a record. First
+  // launches: CUDA refuses a product's launch outside of records. Memory: there is none for the second
+  // product that is recorded.
+  enum class Lack { kEpilogues, kRecords, kLaunches, kFirstLaunches, kMemory };
   LackingBlas(Lack lack, std::unique_ptr<cuda::Blas> whole) : lack_(lack), whole_(std::move(whole)) {}
 
   absl::StatusOr<std::unique_ptr<cuda::Gemm>> Plan(const cuda::GemmSpec& spec, int64_t cap) override {
@@ -230,6 +231,9 @@ class LackingBlas final : public cuda::Blas {
           cuda::RefuseLaunch(absl::InternalError("a refused launch"));
           return absl::OkStatus();
         }
+      } else if (lack_ == Lack::kFirstLaunches) {
+        cuda::RefuseLaunch(absl::InternalError("a refused launch"));
+        return absl::OkStatus();
       }
       return gemm_->Run(a, b, c, bias, workspace, stream);
     }
@@ -292,6 +296,39 @@ TEST(CudaExecutableTest, AKernelThatIsRefusedInARecordEndsTheRecord) {
   ASSERT_TRUE(WriteVariables(graph, *variables).ok());
   for (int run = 0; run < 3; ++run) ExpectDense(RunCase(graph, **compiled, *variables), 1e-6);
   EXPECT_THAT((*compiled)->notice(), HasSubstr("not as a CUDA graph: a refused launch"));
+}
+
+// A reduction by NCCL. Its polls of events clear the error of an earlier launch, as cudaEventQuery does.
+class Polling final : public Communicator {
+ public:
+  int rank() const override { return 0; }
+  int world_size() const override { return 2; }
+  absl::Status AllReduce(BufferView, ReduceOp) override {
+    (void)cuda::CheckLaunches();
+    return absl::OkStatus();
+  }
+  absl::Status Broadcast(BufferView, int) override { return absl::OkStatus(); }
+  absl::Status Barrier() override { return absl::OkStatus(); }
+  void Abort(absl::Status) override {}
+  absl::Status status() const override { return absl::OkStatus(); }
+};
+
+// Otherwise the ranks would add up numbers that nobody wrote.
+TEST(CudaExecutableTest, AKernelThatIsRefusedBeforeAReductionFailsTheRun) {
+  CaseGraph graph(DType::kFloat32);
+  const ValueId y = graph.AddHidden(
+      std::make_shared<LinearOp>(),
+      {graph.Input("x", {5, 7}), graph.Variable("weight", {9, 7}), graph.Variable("bias", {9})})[0];
+  graph.Add(std::make_shared<AllReduceOp>(1, 0, 1), {y});
+  const std::unique_ptr<CudaDevice> device = OpenLacking(LackingBlas::Lack::kFirstLaunches);
+  const std::unique_ptr<Variables> variables = device->CreateVariables();
+  const auto compiled = device->Compile(graph.graph(), variables.get());
+  ASSERT_TRUE(compiled.ok()) << compiled.status();
+  Polling communicator;
+  const absl::Status status = RunCase(graph, **compiled, *variables, &communicator).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
+  EXPECT_THAT(std::string(status.message()),
+              AllOf(HasSubstr("a refused launch"), HasSubstr("(in \"linear\")")));
 }
 
 // The records of single runs need less memory.

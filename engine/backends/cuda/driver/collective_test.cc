@@ -44,6 +44,18 @@ std::string AwaitId(const std::string& path) {
   return "";
 }
 
+// The file by which a rank says that its checks have ended.
+std::string EndOf(const std::string& path, int rank) { return absl::StrCat(path, ".end", rank); }
+
+// Returns whether the file appears.
+bool AwaitFile(const std::string& path) {
+  for (int i = 0; i < 1000; ++i) {
+    if (access(path.c_str(), F_OK) == 0) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return false;
+}
+
 // The test of a single rank, in a process that the next test starts.
 TEST(CollectiveRank, Runs) {
   const char* rank_text = std::getenv("TANDEM_TEST_RANK");
@@ -93,7 +105,10 @@ TEST(CollectiveRank, Runs) {
     return (*collective)->Broadcast(memory->data(), kElements, DType::kFloat32, 1, (*stream)->get());
   });
   for (int64_t i = 0; i < kElements; ++i) ASSERT_EQ(numbers[i], static_cast<float>(i % 97 + 100));
+  if (rank != 0) std::ofstream(EndOf(path, rank)) << "";
   if (rank == 0) {
+    // An abort closes connections, which the others may notice.
+    for (int other = 1; other < kRanks; ++other) EXPECT_TRUE(AwaitFile(EndOf(path, other))) << other;
     (*collective)->Abort();
     EXPECT_EQ(reduce(false).code(), absl::StatusCode::kAborted);
   }
@@ -137,6 +152,7 @@ TEST(CollectiveTest, ProcessesOnOneGpuReduce) {
     }
   }
   std::remove(path.c_str());
+  for (int rank = 1; rank < kRanks; ++rank) std::remove(EndOf(path, rank).c_str());
   if (refused > 0) GTEST_SKIP() << "NCCL does not let " << kRanks << " processes share a GPU here";
 }
 

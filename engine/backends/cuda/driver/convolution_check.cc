@@ -167,9 +167,10 @@ ConvolutionCheck::ConvolutionCheck(const ConvolutionSpec& spec) : type_(spec.typ
   const int64_t count = std::min(
       exact.elements(),
       std::clamp(kMostProducts / std::max<int64_t>(exact.products(), 1), kFewestNumbers, kMostNumbers));
-  std::minstd_rand random(1);
+  // With 64 bits, because results may have more than 2^32 elements.
+  std::mt19937_64 random(1);
   for (int64_t i = 0; i < count; ++i) {
-    const int64_t place = static_cast<int64_t>(random()) % exact.elements();
+    const auto place = static_cast<int64_t>(random() % static_cast<uint64_t>(exact.elements()));
     const Sum sum = exact.At(place);
     numbers_.push_back({place, sum.value, std::max({std::sqrt(sum.squares), std::fabs(sum.value), 1e-6})});
   }

@@ -1,9 +1,13 @@
 #include "engine/backends/cuda/driver/convolution_check.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <cstdint>
 #include <cstring>
 #include <limits>
 #include <memory>
+#include <vector>
 
 #include "engine/backends/cuda/driver/driver.h"
 #include "engine/backends/cuda/driver/loops.h"
@@ -13,7 +17,7 @@
 namespace tandem::cuda {
 namespace {
 
-class ConvolutionCheckTest : public testing::TestWithParam<ConvolutionSpec> {
+class ConvolutionSpecTest : public testing::TestWithParam<ConvolutionSpec> {
  protected:
   void SetUp() override {
     const ConvolutionSpec& s = GetParam();
@@ -48,11 +52,11 @@ class ConvolutionCheckTest : public testing::TestWithParam<ConvolutionSpec> {
   DeviceMemory x_, weight_, y_, bias_;
 };
 
-TEST_P(ConvolutionCheckTest, ExactSumsPass) {
+TEST_P(ConvolutionSpecTest, ExactSumsPass) {
   EXPECT_LE(ErrorOfLoops(), GetParam().type == DType::kFloat32 ? 1e-6 : 5e-3);
 }
 
-TEST_P(ConvolutionCheckTest, ProductsInTf32Fail) {
+TEST_P(ConvolutionSpecTest, ProductsInTf32Fail) {
   if (GetParam().type != DType::kFloat32) return;
   RoundToTf32(x_);
   RoundToTf32(weight_);
@@ -62,11 +66,52 @@ TEST_P(ConvolutionCheckTest, ProductsInTf32Fail) {
   EXPECT_LE(error, MostConvolutionError(DType::kFloat32, /*allow_tf32=*/true));
 }
 
-TEST_P(ConvolutionCheckTest, NumbersThatNobodyWroteFail) {
+TEST_P(ConvolutionSpecTest, NumbersThatNobodyWroteFail) {
   std::memset(results().data(), 0xff, results().bytes());  // NaN in every type.
   const absl::StatusOr<double> error = ConvolutionCheck(GetParam()).Error(results().data(), *stream_);
   ASSERT_TRUE(error.ok()) << error.status();
   EXPECT_FALSE(*error <= MostConvolutionError(GetParam().type, /*allow_tf32=*/true));
+}
+
+// An engine with indices of 32 bits leaves the second half of 2^32 results unwritten. Almost all results are
+// 0, because they lie in the padding.
+TEST(ConvolutionCheckTest, ResultsBeyond32BitsAreCompared) {
+  const ConvolutionSpec spec = {.n = 1,
+                                .c = 1,
+                                .h = 1,
+                                .w = 1,
+                                .k = 1,
+                                .kernel_h = 1,
+                                .kernel_w = 1,
+                                .out_h = 1 << 16,
+                                .out_w = 1 << 16,
+                                .pad_h = 1 << 15,
+                                .pad_w = 1 << 15,
+                                .type = DType::kBFloat16};
+  constexpr int64_t kHalf = int64_t{2} << 31;  // In bytes.
+  constexpr int64_t kPiece = int64_t{1} << 20;
+  // Zeros without memory of their own, then the same piece of NaN over and over.
+  void* const zeros = mmap(nullptr, 2 * kHalf, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  ASSERT_NE(zeros, MAP_FAILED);
+  auto* const results = static_cast<std::byte*>(zeros);
+  const auto stream = OwnedStream::Create();
+  ASSERT_TRUE(stream.ok()) << stream.status();
+  const ConvolutionCheck check(spec);
+  const absl::StatusOr<double> right = check.Error(results, **stream);
+  ASSERT_TRUE(right.ok()) << right.status();
+  EXPECT_EQ(*right, 0);
+  const int file = memfd_create("nan", 0);
+  ASSERT_GE(file, 0);
+  const std::vector<char> nan(kPiece, '\xff');
+  ASSERT_EQ(write(file, nan.data(), kPiece), kPiece);
+  for (int64_t at = kHalf; at < 2 * kHalf; at += kPiece) {
+    ASSERT_NE(mmap(results + at, kPiece, PROT_READ, MAP_PRIVATE | MAP_FIXED, file, 0), MAP_FAILED);
+  }
+  const absl::StatusOr<double> wrong = check.Error(results, **stream);
+  ASSERT_TRUE(wrong.ok()) << wrong.status();
+  EXPECT_EQ(*wrong, std::numeric_limits<double>::infinity());
+  close(file);
+  munmap(zeros, 2 * kHalf);
 }
 
 std::vector<ConvolutionSpec> Specs() {
@@ -103,7 +148,7 @@ std::vector<ConvolutionSpec> Specs() {
   return specs;
 }
 
-INSTANTIATE_TEST_SUITE_P(Specs, ConvolutionCheckTest, testing::ValuesIn(Specs()));
+INSTANTIATE_TEST_SUITE_P(Specs, ConvolutionSpecTest, testing::ValuesIn(Specs()));
 
 }  // namespace
 }  // namespace tandem::cuda

@@ -32,6 +32,8 @@ constexpr int kFatal[] = {
     718,  // cudaErrorInvalidPc
     719,  // cudaErrorLaunchFailure
     721,  // cudaErrorTensorMemoryLeak
+    810,  // cudaErrorMpsClientTerminated
+    911,  // cudaErrorExternalDevice
     999,  // cudaErrorUnknown
 };
 

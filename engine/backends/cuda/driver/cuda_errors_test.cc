@@ -16,7 +16,8 @@ using ::testing::StartsWith;
 CudaFailure Failure(int error, absl::string_view name) { return {error, name, "what it is", "cudaCall"}; }
 
 TEST(CudaErrorsTest, FaultsAfterWhichNothingWorksAreTold) {
-  for (const int error : {214, 220, 700, 710, 714, 715, 716, 717, 718, 719, 999}) {
+  // Those of which driver_types.h of CUDA 13.0 says that the process must end, and failures of the GPU.
+  for (const int error : {214, 220, 226, 700, 702, 710, 714, 715, 716, 717, 718, 719, 721, 810, 911, 999}) {
     const absl::Status status = StatusOf(Failure(error, "cudaErrorSome"));
     EXPECT_EQ(status.code(), absl::StatusCode::kInternal) << error;
     // The text by which a worker recognises them.

@@ -15,13 +15,18 @@
 namespace tandem::cuda {
 namespace {
 
+// Lives to the end of the process: CUDA may read it after a copy has returned, on systems whose GPUs read the
+// host's pages.
 template <typename T>
-std::vector<T> PatternOf() {
-  std::minstd_rand engine(1);
-  std::vector<T> pattern;
-  for (int64_t i = 0; i < kRandomPatternLength<T>; ++i) {
-    pattern.push_back(T(static_cast<float>(engine() % 2001) / 1000.0f - 1.0f));
-  }
+const std::vector<T>& PatternOf() {
+  static const std::vector<T>& pattern = *[] {
+    auto* made = new std::vector<T>();
+    std::minstd_rand engine(1);
+    for (int64_t i = 0; i < kRandomPatternLength<T>; ++i) {
+      made->push_back(T(static_cast<float>(engine() % 2001) / 1000.0f - 1.0f));
+    }
+    return made;
+  }();
   return pattern;
 }
 
