@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <deque>
 #include <iterator>
-#include <optional>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -22,13 +21,14 @@ namespace {
 // The daemon takes at most 12 MiB in a call. The last file may make a call somewhat larger than this number.
 constexpr size_t kCallBytes = 4 << 20;
 constexpr int kCallInputs = 1000;
-constexpr int kShownClasses = 5;
+// PredictOptions::top_k if the option is not given.
+constexpr int kUnsetTopK = -1;
 
 struct PredictOptions {
   std::string job;
   std::vector<std::string> inputs;
   std::string artifact;
-  std::optional<int> top_k;
+  int top_k = kUnsetTopK;
   bool outputs = false;
   bool csv = false;
 };
@@ -152,7 +152,8 @@ int RunPredict(Session& session, const PredictOptions& options) {
   for (const std::string& note : notes) terminal.Err(Printable(absl::StrCat(note, "\n")));
   int64_t sample_elements = 1;
   for (const int64_t extent : job->spec().model().input().shape()) sample_elements *= extent;
-  const int top_k = options.top_k.value_or(options.csv ? 1 : kShownClasses);
+  const int default_top_k = options.csv ? 1 : 5;
+  const int top_k = options.top_k == kUnsetTopK ? default_top_k : options.top_k;
   // Parts that wait for a call.
   std::deque<InputPart> parts;
   TableNumbers numbers;
