@@ -1,9 +1,11 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "client/cli/app_fixture.h"
 #include "client/cli/model_table.h"
@@ -233,9 +235,83 @@ TEST_F(ModelCommandsTest, CutsLargeArraysIntoSeveralCalls) {
   EXPECT_EQ(RunAnew({"predict", "lenet-1", other}), 2);
   EXPECT_THAT(terminal_.err(),
               HasSubstr("a sample of the model has 1048576 elements, but its shape is (10485760,)"));
-  const std::string table = Write("table.csv", std::string(9 << 20, '1'));
+  const std::string picture_name = Write("large.png", "\x89PNG\r\n\x1A\n" + std::string(9 << 20, '1'));
+  EXPECT_EQ(RunAnew({"predict", "lenet-1", picture_name}), 2);
+  EXPECT_THAT(terminal_.err(), HasSubstr("the picture has more than 8388608 bytes; make it smaller"));
+}
+
+TEST_F(ModelCommandsTest, CutsLargeTablesIntoSeveralCalls) {
+  // Rows of half a mebibyte. A prediction's output is the first digit of its row.
+  bool takes_names = true;
+  int calls = 0, failing_call = 0, lost = 0;
+  daemon_.predict = [&](const v1::PredictRequest& request, grpc::ServerWriter<v1::PredictResponse>* writer) {
+    if (++calls == failing_call) return client::BadRequestStatus("wrong", {{"inputs[0]", "holds nan"}});
+    v1::PredictResponse response;
+    std::vector<absl::string_view> rows = absl::StrSplit(request.inputs(0).csv(), '\n', absl::SkipEmpty());
+    if (takes_names) rows.erase(rows.begin());
+    if (calls == 2) rows.resize(rows.size() - lost);
+    for (size_t i = 0; i < rows.size(); ++i) {
+      v1::Prediction* prediction = response.add_predictions();
+      prediction->set_input(request.inputs(0).label());
+      prediction->set_sample(static_cast<int64_t>(i));
+      prediction->add_outputs(static_cast<float>(rows[i][0] - '0'));
+    }
+    writer->Write(response);
+    return grpc::Status::OK;
+  };
+  const auto row = [](char digit) {
+    return absl::StrCat(std::string(1, digit), std::string(512 << 10, ' '), "\n");
+  };
+  std::string rows, named = "input,sample,output_0\n", unnamed = named;
+  for (int i = 0; i < 20; ++i) rows += row(static_cast<char>('0' + i % 10));
+  const std::string table = Write("table.csv", "name\n" + rows);
+  for (int i = 0; i < 20; ++i) absl::StrAppend(&named, table, ",", i, ",", i % 10, "\n");
+  EXPECT_EQ(RunAnew({"predict", "lenet-1", table, "-k", "0", "--csv"}), 0) << terminal_.err();
+  EXPECT_EQ(terminal_.out(), named);
+  EXPECT_EQ(calls, 3);
+  // A first row that is a sample is sent with each part, and counted once.
+  takes_names = false;
+  Write("table.csv", "7\n" + rows);
+  absl::StrAppend(&unnamed, table, ",0,7\n");
+  for (int i = 0; i < 20; ++i) absl::StrAppend(&unnamed, table, ",", i + 1, ",", i % 10, "\n");
+  EXPECT_EQ(RunAnew({"predict", "lenet-1", table, "-k", "0", "--csv"}), 0) << terminal_.err();
+  EXPECT_EQ(terminal_.out(), unnamed);
+  // A part whose predictions cannot be matched to its rows.
+  calls = 0;
+  lost = 1;
+  EXPECT_EQ(RunAnew({"predict", "lenet-1", table, "-k", "0", "--csv"}), 2);
+  EXPECT_EQ(terminal_.out(), "");
+  EXPECT_THAT(terminal_.err(), HasSubstr("cannot number the predictions of " + table + ": 8 rows gave 7"));
+  lost = calls = 0;
+  failing_call = 2;
   EXPECT_EQ(RunAnew({"predict", "lenet-1", table}), 2);
-  EXPECT_THAT(terminal_.err(), HasSubstr("it has more than 8388608 bytes"));
+  EXPECT_EQ(terminal_.err(), table + " from sample 8: holds nan\n");
+}
+
+TEST_F(ModelCommandsTest, PrintsPredictionsAsCsv) {
+  int top_k = 0;
+  daemon_.predict = [&](const v1::PredictRequest& request, grpc::ServerWriter<v1::PredictResponse>* writer) {
+    top_k = request.top_k();
+    v1::PredictResponse response;
+    v1::Prediction* prediction = response.add_predictions();
+    prediction->set_input(request.inputs(0).label());
+    for (const auto& [name, probability] : {std::pair("cat, \"big\"", 1.0 / 3), {"", 0.25}}) {
+      v1::ClassScore* score = prediction->add_classes();
+      score->set_index(4);
+      score->set_name(name);
+      score->set_probability(probability);
+    }
+    prediction->add_outputs(0.1F);
+    writer->Write(response);
+    return grpc::Status::OK;
+  };
+  const std::string table = Write("a.csv", "1\n");
+  EXPECT_EQ(RunAnew({"predict", "lenet-1", table, "--csv"}), 0) << terminal_.err();
+  EXPECT_EQ(top_k, 1);
+  EXPECT_EQ(terminal_.out(), "input,sample,class,probability,class_2,probability_2,output_0\n" + table +
+                                 ",0,\"cat, \"\"big\"\"\",0.33333333333333331,4,0.25,0.100000001\n");
+  EXPECT_EQ(RunAnew({"predict", "lenet-1", table, "--csv", "-o", "json"}), 2);
+  EXPECT_THAT(terminal_.err(), HasSubstr("--csv and --output are given; give one"));
 }
 
 TEST_F(ModelCommandsTest, NamesTheFilesThatAreWrong) {
