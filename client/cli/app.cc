@@ -52,18 +52,21 @@ absl::Duration ParseTimeout(const std::string& option, const std::string& text) 
   return duration;
 }
 
-OutputFormat ParseOutput(const std::string& text) {
+OutputFormat ParseOutput(const char* option, const std::string& text) {
   if (text.empty() || text == "table") return OutputFormat::kTable;
   if (text == "wide") return OutputFormat::kWide;
   if (text == "json") return OutputFormat::kJson;
   if (text == "yaml") return OutputFormat::kYaml;
-  throw CLI::ValidationError("--output", "want table, wide, json or yaml, got `" + text + "`");
+  throw CLI::ValidationError(option, "want table, wide, json or yaml, got `" + text + "`");
 }
 
 void FinishOptions(RawOptions& raw, Session& session) {
   GlobalOptions& options = session.options;
+  // Returns whether the value is the variable's, so that an error can name the variable.
   const auto from_environment = [&](const char* variable, std::string* value) {
-    if (value->empty()) *value = session.terminal().Environment(variable).value_or("");
+    if (!value->empty()) return false;
+    *value = session.terminal().Environment(variable).value_or("");
+    return true;
   };
   from_environment("TANDEM_ADDRESS", &options.address);
   from_environment("TANDEM_STATE", &options.state_folder);
@@ -72,13 +75,16 @@ void FinishOptions(RawOptions& raw, Session& session) {
   from_environment("TANDEM_TLS_CERT", &options.tls_certificate);
   from_environment("TANDEM_TLS_KEY", &options.tls_key);
   from_environment("TANDEM_TLS_SERVER_NAME", &options.tls_server_name);
-  from_environment("TANDEM_TIMEOUT", &raw.timeout);
-  from_environment("TANDEM_RECONNECT_TIMEOUT", &raw.reconnect_timeout);
-  from_environment("TANDEM_OUTPUT", &raw.output);
-  options.output = ParseOutput(raw.output);
-  if (!raw.timeout.empty()) options.timeout = ParseTimeout("--timeout", raw.timeout);
+  const char* const timeout =
+      from_environment("TANDEM_TIMEOUT", &raw.timeout) ? "TANDEM_TIMEOUT" : "--timeout";
+  const char* const reconnect = from_environment("TANDEM_RECONNECT_TIMEOUT", &raw.reconnect_timeout)
+                                    ? "TANDEM_RECONNECT_TIMEOUT"
+                                    : "--reconnect-timeout";
+  const char* const output = from_environment("TANDEM_OUTPUT", &raw.output) ? "TANDEM_OUTPUT" : "--output";
+  options.output = ParseOutput(output, raw.output);
+  if (!raw.timeout.empty()) options.timeout = ParseTimeout(timeout, raw.timeout);
   if (!raw.reconnect_timeout.empty()) {
-    options.reconnect_timeout = ParseTimeout("--reconnect-timeout", raw.reconnect_timeout);
+    options.reconnect_timeout = ParseTimeout(reconnect, raw.reconnect_timeout);
   }
 }
 

@@ -130,7 +130,7 @@ Command Command::Action(std::function<void()> run, std::function<absl::Status()>
   app_->callback([app = app_, run = std::move(run), check = std::move(check)] {
     if (!app->get_subcommands().empty()) return;
     const absl::Status status = check ? check() : absl::OkStatus();
-    if (!status.ok()) throw CLI::InvalidError(std::string(status.message()));
+    if (!status.ok()) throw CLI::ValidationError(std::string(status.message()));
     run();
   });
   return *this;

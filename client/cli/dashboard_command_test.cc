@@ -1,7 +1,10 @@
 #include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <net/if.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <string>
@@ -97,6 +100,21 @@ TEST_F(DashboardCommandTest, AWrongAddressOrDaemonEndsIt) {
   EXPECT_NE(Run({"dashboard", "--listen", "127.0.0.1:0", "--no-open"}), 0);
   EXPECT_THAT(terminal_.err(), HasSubstr("cannot read its version"));
   EXPECT_EQ(terminal_.out(), "");
+}
+
+TEST_F(DashboardCommandTest, ANamedPortIsNotReplaced) {
+  // If another program has the default port already, the test needs no socket of its own.
+  const int taken = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = htons(7449);
+  if (bind(taken, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0) listen(taken, 1);
+  EXPECT_NE(Run({"dashboard", "--listen", "127.0.0.1:7449", "--no-open"}), 0);
+  EXPECT_EQ(terminal_.out(), "");
+  EXPECT_EQ(Run({"dashboard", "--no-open"}), 0) << terminal_.err();
+  EXPECT_THAT(terminal_.out(), HasSubstr("The dashboard is at http://127.0.0.1:"));
+  close(taken);
 }
 
 TEST_F(DashboardCommandTest, EndsWhenItsOutputIsLost) {

@@ -61,6 +61,12 @@ TEST_F(DownloadTest, ResumesVerifiesAndPutsTheFileInPlace) {
   EXPECT_THAT(terminal_.out(), HasSubstr("already there"));
 }
 
+TEST_F(DownloadTest, OutputThatCannotBeWrittenEndsIt) {
+  terminal_.output_status = absl::ResourceExhaustedError("cannot write the output: no space");
+  EXPECT_EQ(Run({"download", "lenet-1", "--to", folder_ + "/new"}), 5);
+  EXPECT_EQ(terminal_.err(), "tandem: cannot write the output: no space\n");
+}
+
 // The job's record does not have the model of a checkpoint, and the daemon alone knows its size.
 TEST_F(DownloadTest, AsksForTheModelOfACheckpoint) {
   artifact_.clear_sha256();

@@ -143,7 +143,12 @@ TEST_F(HelpTest, HelpNamesTheVariablesThatCount) {
   }
   terminal_.environment["TANDEM_RECONNECT_TIMEOUT"] = "never";
   EXPECT_EQ(Run({"list"}), 2);
-  EXPECT_THAT(terminal_.err(), HasSubstr("--reconnect-timeout"));
+  EXPECT_THAT(terminal_.err(), HasSubstr("TANDEM_RECONNECT_TIMEOUT: want seconds"));
+  EXPECT_EQ(Run({"list", "--reconnect-timeout", "no"}), 2);
+  EXPECT_THAT(terminal_.err(), HasSubstr("--reconnect-timeout: want seconds"));
+  terminal_.environment["TANDEM_OUTPUT"] = "xml";
+  EXPECT_EQ(Run({"list", "--reconnect-timeout", "1s"}), 2);
+  EXPECT_THAT(terminal_.err(), HasSubstr("TANDEM_OUTPUT: want table, wide, json or yaml, got `xml`"));
 }
 
 }  // namespace

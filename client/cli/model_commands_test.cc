@@ -91,6 +91,7 @@ TEST_F(ModelCommandsTest, DescribesAJobFileAndAJob) {
 
 TEST_F(ModelCommandsTest, DescribeWantsAJobOrAModel) {
   EXPECT_EQ(Run({"describe"}), 2);
+  EXPECT_THAT(terminal_.err(), HasSubstr("no job is named; give JOB or --model\n"));
   EXPECT_EQ(Run({"describe", "lenet-1", "--model", "lenet"}), 2);
   EXPECT_EQ(Run({"describe", "lenet-1", "--batch-size", "3"}), 2);
 }

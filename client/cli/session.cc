@@ -197,6 +197,8 @@ int Session::Print(const google::protobuf::Message& message) {
 }
 
 int Session::Fail(const absl::Status& status) {
+  // The command stopped because nobody reads its output. RunCommand prints the output's error.
+  if (absl::IsCancelled(status) && !terminal_.OutputStatus().ok()) return kOutputLost;
   if (client::IsBeingFetched(status) && terminal_.Interrupted()) {
     terminal_.Err("tandem: the daemon still fetches the data; the same command waits for it again\n");
     return kDetached;

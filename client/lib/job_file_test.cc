@@ -346,6 +346,9 @@ INSTANTIATE_TEST_SUITE_P(
                 "neighbours, with one "
                 "`name: value`?"},
         BadCase{"name: [1, 2\n", "job.yaml:2:1: not valid YAML or JSON: end of sequence flow not found"},
+        BadCase{"training: {seed: 1}\nname: \"a\nreplicas: {count: 2}\n",
+                "job.yaml:2:7: not valid YAML or JSON: a quote begins here and does not end"},
+        BadCase{"name: 'a''\n", "job.yaml:1:7: not valid YAML or JSON: a quote begins here and does not end"},
         BadCase{"name: *x\n", "job.yaml:1:7: not valid YAML or JSON: the referenced anchor is not defined"}));
 
 TEST(BadJobFileTest, AllProblemsAreSaidAtOnceInOrder) {

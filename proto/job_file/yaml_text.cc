@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <sstream>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -18,15 +19,17 @@ namespace {
 // A node takes about a kilobyte while a text is read. A network of 4,096 layers has 19 nodes for each layer.
 constexpr int kMostNodes = 80'000;
 
-// Counts the nodes of a text, to refuse texts with more nodes than a job can have.
+// Counts the nodes of a text, to refuse texts with more nodes than a job can have. Remembers the last scalar.
 class CountingHandler : public YAML::EventHandler {
  public:
   void OnDocumentStart(const YAML::Mark&) override {}
   void OnDocumentEnd() override {}
   void OnNull(const YAML::Mark& mark, YAML::anchor_t) override { Count(mark); }
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override { Count(mark); }
-  void OnScalar(const YAML::Mark& mark, const std::string&, YAML::anchor_t, const std::string&) override {
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t, const std::string&) override {
     Count(mark);
+    last_scalar_ = mark;
+    last_is_plain_ = tag == "?";
   }
   void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t,
                        YAML::EmitterStyle::value) override {
@@ -39,6 +42,9 @@ class CountingHandler : public YAML::EventHandler {
   }
   void OnMapEnd() override {}
 
+  const YAML::Mark& last_scalar() const { return last_scalar_; }
+  bool last_is_plain() const { return last_is_plain_; }
+
  private:
   void Count(const YAML::Mark& mark) {
     if (++nodes_ > kMostNodes) {
@@ -47,6 +53,8 @@ class CountingHandler : public YAML::EventHandler {
   }
 
   int nodes_ = 0;
+  YAML::Mark last_scalar_ = YAML::Mark::null_mark();
+  bool last_is_plain_ = true;
 };
 
 // Returns the value of the escape `\uD83D` at `place`, or 0 if there is none.
@@ -75,6 +83,21 @@ std::string JoinSurrogates(absl::string_view text) {
   return joined;
 }
 
+// Throws if the text ends within the quotes of its last scalar. yaml-cpp finds this only if no line break ends
+// the text. With a line break, the scalar silently takes the rest of the text.
+void CheckLastQuote(const std::string& content, const YAML::Mark& last_scalar) {
+  std::istringstream stream(std::string(absl::StripTrailingAsciiWhitespace(content)));
+  YAML::Parser parser(stream);
+  CountingHandler handler;
+  try {
+    while (parser.HandleNextDocument(handler)) {
+    }
+  } catch (const YAML::ParserException& error) {
+    if (error.msg != YAML::ErrorMsg::EOF_IN_SCALAR) throw;
+    throw YAML::ParserException(last_scalar, "a quote begins here and does not end");
+  }
+}
+
 YamlText Load(const std::string& content) {
   YamlText text;
   std::istringstream stream(content);
@@ -85,6 +108,7 @@ YamlText Load(const std::string& content) {
     return text;
   }
   text.has_more = parser.HandleNextDocument(handler);
+  if (!text.has_more && !handler.last_is_plain()) CheckLastQuote(content, handler.last_scalar());
   text.first = YAML::Load(content);
   return text;
 }

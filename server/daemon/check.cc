@@ -158,6 +158,21 @@ void CheckDatabaseFile(const std::string& folder, Checks* checks) {
   }
 }
 
+// Checks that a daemon may write to the parts that an earlier daemon made, perhaps as another user.
+void CheckOwnParts(const std::string& folder, Checks* checks) {
+  std::error_code error;
+  for (const char* name : {"daemon.lock", "audit.log", "tandem.db-wal", "tandem.db-shm"}) {
+    const std::string path = absl::StrCat(folder, "/", name);
+    if (std::filesystem::exists(path, error)) CheckOpens(path, checks);
+  }
+  for (const char* name : {"jobs", "uploads", "cache", "public", "backups", "kept-weights", "workers"}) {
+    const std::string path = absl::StrCat(folder, "/", name);
+    if (!std::filesystem::exists(path, error) || access(path.c_str(), W_OK | X_OK) == 0) continue;
+    checks->Fail(path, absl::StrCat("user ", geteuid(), " may not write to it: ", strerror(errno),
+                                    "; give it to the user that runs tandemd"));
+  }
+}
+
 void CheckStateFolder(const std::string& folder, bool is_running, Checks* checks) {
   const std::string subject = absl::StrCat("state folder ", folder);
   std::error_code error;
@@ -210,9 +225,7 @@ void CheckStateFolder(const std::string& folder, bool is_running, Checks* checks
                                          left));
     }
   }
-  if (const std::string lock = folder + "/daemon.lock"; std::filesystem::exists(lock, error)) {
-    CheckOpens(lock, checks);
-  }
+  CheckOwnParts(folder, checks);
   CheckDatabaseFile(folder, checks);
   std::filesystem::directory_iterator entry(folder, error);
   for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {

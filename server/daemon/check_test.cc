@@ -255,6 +255,21 @@ TEST_F(CheckTest, ALockThatCannotBeOpened) {
                                  "/daemon.lock: cannot be opened for reading and writing: Is a directory"));
 }
 
+// For example after another user ran a daemon on the folder.
+TEST_F(CheckTest, PartsThatCannotBeWritten) {
+  std::filesystem::create_directories(options_.state_folder + "/audit.log");
+  chmod(options_.state_folder.c_str(), 0700);
+  // Nobody may enter a file, not even root.
+  const std::string uploads = options_.state_folder + "/uploads";
+  std::ofstream(uploads).close();
+  const std::string wrong = Wrong();
+  EXPECT_THAT(wrong, HasSubstr("PROBLEM " + options_.state_folder +
+                               "/audit.log: cannot be opened for reading and writing: Is a directory"));
+  EXPECT_THAT(wrong, HasSubstr(absl::StrCat("PROBLEM ", uploads, ": user ", geteuid(),
+                                            " may not write to it: Permission denied; give it to the user "
+                                            "that runs tandemd")));
+}
+
 TEST_F(CheckTest, AWorkerProgramThatCannotStart) {
   options_.worker_program =
       Program("lacks", "echo 'libgloo.so.0: cannot open shared object file' >&2; exit 127");

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/crash_report.h"
 #include "engine/base/deadlock_checks.h"
+#include "engine/base/standard_files.h"
 #include "engine/base/version.h"
 #include "server/daemon/address_space.h"
 #include "server/daemon/begin_anew.h"
@@ -119,6 +120,7 @@ int Main(const std::vector<std::string>& arguments) {
 }  // namespace tandem
 
 int main(int argc, char** argv) {
+  tandem::OpenClosedStandardFiles();
   tandem::TurnOffDeadlockChecks();
   tandem::InstallCrashReports(argv[0]);
   return tandem::Main(std::vector<std::string>(argv + 1, argv + argc));

@@ -178,6 +178,11 @@ TEST(DaemonOptionsTest, SaysWhatIsWrongInAFile) {
               HasSubstr("'fetch-from' is an empty list"));
   EXPECT_THAT(ErrorOf({"--config", ConfigFile("listen: 127.0.0.1:1\n---\nnothing: 1\n")}),
               HasSubstr("second document"));
+  // yaml-cpp's LoadAll makes documents without end from this text.
+  EXPECT_THAT(ErrorOf({"--config", ConfigFile(",listen: 127.0.0.1:1\n")}), HasSubstr("second document"));
+  // Without the error, the last two options would be text of the first.
+  EXPECT_THAT(ErrorOf({"--config", ConfigFile("cpu-devices: 1\ndata-folder: \"/a\nlog-level: debug\n")}),
+              HasSubstr("line 2: a quote begins here and does not end"));
   // The error names the file.
   for (const char* content : {"listen: [\n", "cpu-devices: many\n"}) {
     const std::string file = ConfigFile(content);

@@ -3,11 +3,13 @@
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/spelling.h"
+#include "proto/job_file/yaml_text.h"
 
 namespace tandem {
 namespace {
@@ -21,9 +23,9 @@ namespace {
 std::vector<CLI::ConfigItem> YamlConfig::from_config(std::istream& input) const {
   YAML::Node root;
   try {
-    const std::vector<YAML::Node> documents = YAML::LoadAll(input);
-    if (documents.size() > 1) Fail(documents[1].Mark(), "has a second document; keep only one");
-    if (!documents.empty()) root = documents[0];
+    const YamlText text = LoadYaml(std::string(std::istreambuf_iterator<char>(input), {}));
+    if (text.has_more) throw CLI::ConfigError("has a second document; keep only one");
+    root = text.first;
   } catch (const YAML::Exception& error) {
     Fail(error.mark, error.msg);
   }

@@ -73,6 +73,10 @@ TEST_F(LargeRequestsTest, AreRefusedIfTheyAreNoMessages) {
     EXPECT_EQ(status.error_code(), StatusCode::INVALID_ARGUMENT) << path;
     EXPECT_THAT(status.error_message(), HasSubstr("cannot read the message")) << path;
   }
+  // Field 1, a text of one byte that is not UTF-8.
+  const grpc::Status text = CallWith("/tandem.v1.JobService/GetJob", "\x0a\x01\xff");
+  EXPECT_EQ(text.error_code(), StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(text.error_message(), HasSubstr("has a text that is not UTF-8"));
 }
 
 TEST_F(LargeRequestsTest, AreRefusedWhileTheirUserHoldsAllTheRoom) {

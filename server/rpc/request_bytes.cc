@@ -88,8 +88,9 @@ absl::Status ParseRequest(grpc::ByteBuffer bytes, int64_t most_bytes, google::pr
   grpc::ProtoBufferReader reader(&bytes);
   if (reader.status().ok() && request->ParseFromZeroCopyStream(&reader)) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      "cannot read the message: it is not a request of this method, or nested more than 100 levels deep; use "
-      "the daemon's version of the API, with less nesting");
+      "cannot read the message: it is not a request of this method, has a text that is not UTF-8, or is "
+      "nested more than 100 levels deep; use the daemon's version of the API, texts in UTF-8 and less "
+      "nesting");
 }
 
 }  // namespace tandem

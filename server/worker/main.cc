@@ -33,6 +33,7 @@
 #include "engine/base/deadlock_checks.h"
 #include "engine/base/env.h"
 #include "engine/base/memory_error.h"
+#include "engine/base/standard_files.h"
 #include "engine/base/status_macros.h"
 #include "engine/base/version.h"
 #include "engine/training/plan.h"
@@ -521,6 +522,7 @@ int Main(int argc, char** argv) {
 }  // namespace tandem
 
 int main(int argc, char** argv) {
+  tandem::OpenClosedStandardFiles();
   tandem::TurnOffDeadlockChecks();
   tandem::InstallCrashReports(argv[0]);
   return tandem::Main(argc, argv);

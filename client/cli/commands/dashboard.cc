@@ -4,6 +4,9 @@
 #include <spawn.h>
 #include <sys/wait.h>
 
+#include <optional>
+#include <string>
+
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -21,7 +24,8 @@ constexpr char kDefaultListen[] = "127.0.0.1:7449";
 constexpr int kLookMilliseconds = 1000;
 
 struct DashboardOptions {
-  std::string listen = kDefaultListen;
+  // The address that the user named, if any.
+  std::optional<std::string> listen;
   bool no_open = false;
 };
 
@@ -88,7 +92,7 @@ bool OpenBrowser(const std::string& url) {
 }
 
 int RunDashboard(Session& session, const DashboardOptions& options) {
-  const absl::StatusOr<Endpoint> endpoint = ParseListen(options.listen);
+  const absl::StatusOr<Endpoint> endpoint = ParseListen(options.listen.value_or(kDefaultListen));
   if (!endpoint.ok()) return session.Fail(endpoint.status());
   // The page must survive any break of the connection.
   session.options.reconnect_timeout = absl::InfiniteDuration();
@@ -101,7 +105,7 @@ int RunDashboard(Session& session, const DashboardOptions& options) {
   auto dashboard = dashboard::Dashboard::Start(*client, endpoint->host, endpoint->port);
   // A machine may have two dashboards, so the default port may be in use. A user who names a port wants this
   // port.
-  if (!dashboard.ok() && options.listen == kDefaultListen)
+  if (!dashboard.ok() && !options.listen.has_value())
     dashboard = dashboard::Dashboard::Start(*client, endpoint->host, 0);
   if (!dashboard.ok()) return session.Fail(dashboard.status());
   if (!absl::StartsWith(endpoint->host, "127.") && endpoint->host != "::1") {
@@ -128,8 +132,15 @@ void AddDashboard(Command app, Session& session, int& exit_code) {
   auto options = std::make_shared<DashboardOptions>();
   const Command command =
       app.AddCommand("dashboard", "Show jobs, curves, the queue and devices in a web page, until Ctrl-C");
-  command.AddOption("--listen", options->listen, "Address and port of the page; port 0 is any free port")
-      .ShowDefault()
+  command
+      .AddOption(
+          "--listen",
+          [options](const std::string& text) {
+            options->listen = text;
+            return absl::OkStatus();
+          },
+          absl::StrCat("Address and port of the page; port 0 is any free port (default: ", kDefaultListen,
+                       ", or any free port if this port is in use)"))
       .ValueName("ADDRESS:PORT");
   command.AddFlag("--no-open", options->no_open, "Do not open a browser");
   command.Action([options, &session, &exit_code] { exit_code = RunDashboard(session, *options); });

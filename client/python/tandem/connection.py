@@ -331,7 +331,7 @@ def _written_address(state: pathlib.Path, is_named: bool) -> str:
     except OSError as error:
         raise InvalidRequest(f"cannot read the daemon's address: {error}; give address= or TANDEM_ADDRESS",
                              "INVALID_ARGUMENT") from error
-    return re.sub(r"^\[::\]:", "[::1]:", re.sub(r"^0\.0\.0\.0:", "127.0.0.1:", address)) or DEFAULT_ADDRESS
+    return re.sub(r"^\[::\]:", "localhost:", re.sub(r"^0\.0\.0\.0:", "127.0.0.1:", address)) or DEFAULT_ADDRESS
 
 
 def _read_token(path: pathlib.Path, is_named: bool) -> Tuple[str, Optional[List[int]]]:

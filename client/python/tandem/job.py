@@ -185,6 +185,7 @@ class Job:
         If `artifact` is missing, and `to` ends with the name of one of the job's files, this file is written:
         "best.safetensors", "model-<step>.safetensors", "job.yaml". Otherwise "model.safetensors" is written. If `to`
         ends with "/", it is a folder, and is created if it is missing. NotFound if the job does not have the file.
+        InvalidRequest if the path is a device, a pipe or a socket.
         """
         path = pathlib.Path(to)
         # pathlib drops the slash, and the model would get the folder's name.
@@ -196,6 +197,9 @@ class Job:
         elif artifact is None:
             is_own = _RESERVED.fullmatch(path.name) or any(one.name == path.name for one in self.get().artifacts)
             artifact = path.name if is_own else MODEL
+        # As root, a rename would replace a device such as /dev/null.
+        if path.exists() and not path.is_file():
+            raise InvalidRequest(f"cannot download to {path}: it is not a regular file; name another file", "INVALID_ARGUMENT")
         part = path.with_name(path.name + ".part")
         part.write_bytes(self.read(artifact))
         part.replace(path)

@@ -173,6 +173,13 @@ def check_downloads(client: tandem.Client) -> None:
     assert job.download(folder / "lenet.safetensors").read_bytes() == files["model.safetensors"]
     assert job.download(folder) == folder / "model.safetensors"
     assert job.download(f"{folder}/new/") == folder / "new" / "model.safetensors" and (folder / "new").is_dir()
+    os.mkfifo(folder / "pipe")
+    try:
+        job.download(folder / "pipe")
+        raise SystemExit("a download replaced a pipe")
+    except tandem.InvalidRequest as error:
+        assert error.mend == "name another file" and (folder / "pipe").is_fifo(), error
+    (folder / "pipe").unlink()
     plain = client.submit(SCRATCH / "job.yaml")
     plain.wait()
     for path, call in (("best.safetensors", plain.download), ("model-9.safetensors", job.download)):
@@ -715,7 +722,7 @@ def check_written_addresses() -> None:
     """A client reaches a daemon that listens at all addresses through loopback, and no other address is changed."""
     state = SCRATCH / "written"
     state.mkdir()
-    for written, wanted in (("0.0.0.0:7447", "127.0.0.1:7447"), ("[::]:7447", "[::1]:7447"), ("10.0.0.0:7447", "10.0.0.0:7447"),
+    for written, wanted in (("0.0.0.0:7447", "127.0.0.1:7447"), ("[::]:7447", "localhost:7447"), ("10.0.0.0:7447", "10.0.0.0:7447"),
                             ("127.0.0.1:7447", "127.0.0.1:7447"), ("[fe80::]:7447", "[fe80::]:7447")):
         (state / "address").write_text(written + "\n")
         kept = os.environ.pop("TANDEM_ADDRESS")
