@@ -7,7 +7,7 @@ cd "$(dirname "$0")"
 source ./daemon.bash
 
 python=/usr/bin/python3
-"$python" -c "import build, google.protobuf, grpc, numpy, venv" 2>/dev/null || skip "$python has no build, grpc, google.protobuf, numpy or venv"
+"$python" -c "import build, google.protobuf, grpc, numpy, pandas, venv" 2>/dev/null || skip "$python has no build, grpc, google.protobuf, numpy, pandas or venv"
 
 source_folder=$scratch/source
 mkdir -p "$source_folder/client/cli" "$source_folder/proto"

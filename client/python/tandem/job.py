@@ -33,6 +33,7 @@ NO_TIMEOUT = None
 # Of samples in one request: the daemon takes 12 MiB.
 MOST_BYTES = 8 << 20
 MOST_SAMPLES = 10_000
+NO_SAMPLES = "cannot predict: there are no samples; give at least one"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,6 +58,23 @@ class History(Dict[str, "numpy.ndarray[Any, Any]"]):
         """A pandas.DataFrame. ImportError if pandas is not installed."""
         import pandas  # type: ignore[import]
         return pandas.DataFrame(dict(self)).set_index("epoch")
+
+
+def _rows_of(frame: Any) -> "Iterator[tuple[int, prediction_pb2.PredictInput]]":
+    """The parts of a pandas.DataFrame that fit into a call, as CSV tables, each with the number of its rows."""
+    if len(frame) == 0:
+        raise InvalidRequest(NO_SAMPLES, "INVALID_ARGUMENT")
+    # Numbers that pandas gives to columns without names would be read as a sample.
+    names = all(isinstance(name, str) for name in frame.columns)
+    begin, each = 0, MOST_SAMPLES
+    while begin < len(frame):
+        part = frame.iloc[begin:begin + each]
+        table = part.to_csv(index=False, header=names).encode()
+        if len(table) > MOST_BYTES and len(part) > 1:
+            each = len(part) // 2
+            continue
+        begin += len(part)
+        yield len(part), prediction_pb2.PredictInput(csv=table)
 
 
 class Job:
@@ -238,7 +256,8 @@ class Job:
         samples.
 
         `samples` has the shape and type of a sample of the job, or one more dimension in front for several samples. The
-        result has one more dimension in the same case. `artifact` is the model, as for `model`.
+        result has one more dimension in the same case. For a model of a table, `samples` may be a pandas.DataFrame: columns
+        are matched by their names, and other columns are left out. `artifact` is the model, as for `model`.
         """
         predictions, many = self._ask(samples, artifact, top_k=0, outputs=True)
         outputs = numpy.array([numpy.array(one.outputs, "float32").reshape(tuple(one.output_shape)) for one in predictions])
@@ -252,6 +271,21 @@ class Job:
                        [[one.name for one in each.classes] for each in predictions])
 
     def _ask(self, samples: Any, artifact: str, top_k: int, outputs: bool) -> "tuple[List[prediction_pb2.Prediction], bool]":
+        parts, many = (_rows_of(samples), True) if hasattr(samples, "to_csv") else self._arrays_of(samples)
+        predictions: List[prediction_pb2.Prediction] = []
+        for count, part in parts:
+            request = model_service_pb2.PredictRequest(name=self.name, artifact=artifact, top_k=top_k, outputs=outputs, inputs=[part])
+            answers = self._client.connection.call(
+                lambda request, timeout: [one for response in self._client.calls.models.predict(request, timeout=NO_TIMEOUT)
+                                          for one in response.predictions], request)
+            if len(answers) != count:
+                raise InvalidRequest(f"cannot predict: {count} samples gave {len(answers)} predictions; "
+                                     "if the table's columns are named by numbers, give it the names of the training table", "INVALID_ARGUMENT")
+            predictions += answers
+        return predictions, many
+
+    def _arrays_of(self, samples: Any) -> "tuple[Iterator[tuple[int, prediction_pb2.PredictInput]], bool]":
+        """The parts of an array that fit into a call, each with the number of its samples, and whether the array has several samples."""
         array = numpy.asarray(samples)
         dimensions = len(self.get().spec.model.input.shape) or array.ndim - 1
         many = array.ndim != dimensions
@@ -261,18 +295,16 @@ class Job:
         if not many:
             array = array[None]
         if len(array) == 0:
-            raise InvalidRequest("cannot predict: there are no samples; give at least one", "INVALID_ARGUMENT")
+            raise InvalidRequest(NO_SAMPLES, "INVALID_ARGUMENT")
         each = max(1, min(MOST_SAMPLES, MOST_BYTES // max(1, array[0].nbytes)))
-        predictions: List[prediction_pb2.Prediction] = []
-        for begin in range(0, len(array), each):
-            file = io.BytesIO()
-            numpy.save(file, numpy.ascontiguousarray(array[begin:begin + each]))
-            request = model_service_pb2.PredictRequest(
-                name=self.name, artifact=artifact, top_k=top_k, outputs=outputs, inputs=[prediction_pb2.PredictInput(npy=file.getvalue())])
-            predictions += self._client.connection.call(
-                lambda request, timeout: [one for response in self._client.calls.models.predict(request, timeout=NO_TIMEOUT)
-                                          for one in response.predictions], request)
-        return predictions, many
+
+        def parts() -> "Iterator[tuple[int, prediction_pb2.PredictInput]]":
+            for begin in range(0, len(array), each):
+                part = numpy.ascontiguousarray(array[begin:begin + each])
+                file = io.BytesIO()
+                numpy.save(file, part)
+                yield len(part), prediction_pb2.PredictInput(npy=file.getvalue())
+        return parts(), many
 
     def epochs(self) -> List[Epoch]:
         """The epochs so far, each number once. An epoch that is trained again after a restart replaces the earlier one and all later."""

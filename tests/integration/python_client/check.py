@@ -234,6 +234,34 @@ def check_predict(job: tandem.Job) -> None:
     assert numpy.allclose(job.predict(samples), logits, rtol=1e-5, atol=1e-6)
 
 
+def check_predict_frames(client: tandem.Client) -> None:
+    """Rows of a DataFrame are matched by their columns' names, in parts too, and rows without names by position."""
+    import pandas
+    rows = numpy.random.default_rng(2).normal(size=(40, 2)).astype("float32")
+    frame = pandas.DataFrame({"a": rows[:, 0], "b": rows[:, 1], "price": 3 * rows[:, 0] - rows[:, 1]})
+    frame.to_csv(SCRATCH / "prices.csv", index=False)
+    client.datasets.add("prices", SCRATCH / "prices.csv", spec={"csv": {"target_columns": ["price"]}})
+    job = client.submit({"dataset": {"name": "prices"}, "model": {"input": {"shape": [2]}, "layers": [{"dense": {"units": 1}}]},
+                         "training": {"loss": "mse", "optimizer": {"sgd": {"learning_rate": 0.1}}, "global_batch_size": 40,
+                                      "epochs": 200}}).wait()
+    wanted = 3 * rows[:, :1] - rows[:, 1:]
+    predictions = job.predict(frame[["b", "price", "a"]])
+    assert predictions.shape == (40, 1) and not abs(predictions - wanted).max() > 1e-3, predictions
+    kept = tandem.job.MOST_SAMPLES, tandem.job.MOST_BYTES
+    for most in ((7, kept[1]), (kept[0], 200)):
+        tandem.job.MOST_SAMPLES, tandem.job.MOST_BYTES = most
+        assert numpy.allclose(job.predict(frame), predictions, rtol=1e-5, atol=1e-6)
+        assert numpy.allclose(job.predict(pandas.DataFrame(rows)), predictions, rtol=1e-5, atol=1e-6)
+    tandem.job.MOST_SAMPLES, tandem.job.MOST_BYTES = kept
+    for samples, words in ((frame[:0], "there are no samples"), (frame[["a"]], "\"b\""),
+                           (pandas.DataFrame(rows, columns=["0", "1"]), "40 samples gave 41 predictions")):
+        try:
+            job.predict(samples)
+            raise SystemExit(f"{words}: predicted")
+        except tandem.InvalidRequest as error:
+            assert words in str(error), error
+
+
 def check_repeated_epochs() -> None:
     """An epoch that is trained again after a restart is followed once."""
     events = [event_pb2.JobEvent(epoch=event_pb2.EpochSummary(epoch=number)) for number in (1, 2, 2, 1, 2, 3)]
@@ -797,6 +825,7 @@ with tandem.connect() as the_client:
     check_model(the_job)
     check_downloads(the_client)
     check_predict(the_job)
+    check_predict_frames(the_client)
     check_repeated_epochs()
     check_replaced_epochs()
     check_validations(the_client)
