@@ -162,8 +162,10 @@ TEST(BatchBlockedTest, PoolsIncompleteLastWindows) {
         const ValueId grad = g.Input("grad", g.graph().value(most[0]).shape);
         g.Add(std::make_shared<MaxPool2dGradOp>(pool, shape), {grad, most[1]});
         g.Add(std::make_shared<AveragePool2dGradOp>(pool, true, shape), {mean});
-        const ValueId grad_y = g.AddHidden(std::make_shared<MaxPool2dGradOp>(pool, shape), {mean, most[1]})[0];
-        g.Add(std::make_shared<Conv2dGradWeightOp>(geometry, g.graph().value(weight).shape, false), {x, grad_y});
+        const ValueId grad_y =
+            g.AddHidden(std::make_shared<MaxPool2dGradOp>(pool, shape), {mean, most[1]})[0];
+        g.Add(std::make_shared<Conv2dGradWeightOp>(geometry, g.graph().value(weight).shape, false),
+              {x, grad_y});
         return g;
       };
       ExpectAgreement(build, 1);
