@@ -137,6 +137,43 @@ TEST(BatchBlockedTest, PoolsAlongWithTheConvolution) {
   }
 }
 
+// An incomplete last window counts, in layouts with batches, channels and single numbers side by side.
+TEST(BatchBlockedTest, PoolsIncompleteLastWindows) {
+  struct Case {
+    Shape x;
+    int64_t channels;
+    int64_t stride;  // Of the convolution before.
+  };
+  for (const Case& c : {Case{{32, 3, 9, 9}, 20, 1}, Case{{37, 3, 10, 9}, 20, 1}, Case{{3, 3, 17, 17}, 16, 2},
+                        Case{{3, 3, 17, 18}, 24, 2}}) {
+    for (const PoolGeometry& pool :
+         {PoolGeometry{{2, 2}, {2, 2}, {0, 0}, true}, PoolGeometry{{3, 3}, {2, 2}, {0, 0}, true},
+          PoolGeometry{{2, 3}, {3, 3}, {1, 1}, true}}) {
+      SCOPED_TRACE(c.x.ToString() + " " + pool.ToString());
+      const auto build = [&](DType dtype) {
+        CaseGraph g(dtype);
+        const Conv2dGeometry geometry = {.stride = {c.stride, c.stride}, .padding = {1, 1}};
+        const ValueId x = g.Input("x", c.x);
+        const ValueId weight = g.Variable("weight", {c.channels, c.x[1], 3, 3});
+        const ValueId y = g.AddHidden(std::make_shared<Conv2dOp>(geometry), {x, weight})[0];
+        const Shape& shape = g.graph().value(y).shape;
+        const std::vector<ValueId> most = g.Add(std::make_shared<MaxPool2dOp>(pool), {y});
+        const ValueId mean = g.Add(std::make_shared<AveragePool2dOp>(pool, true), {y})[0];
+        const ValueId grad = g.Input("grad", g.graph().value(most[0]).shape);
+        g.Add(std::make_shared<MaxPool2dGradOp>(pool, shape), {grad, most[1]});
+        g.Add(std::make_shared<AveragePool2dGradOp>(pool, true, shape), {mean});
+        const ValueId grad_y =
+            g.AddHidden(std::make_shared<MaxPool2dGradOp>(pool, shape), {mean, most[1]})[0];
+        g.Add(std::make_shared<Conv2dGradWeightOp>(geometry, g.graph().value(weight).shape, false),
+              {x, grad_y});
+        return g;
+      };
+      ExpectAgreement(build, 1);
+      ExpectAgreement(build, 2);
+    }
+  }
+}
+
 TEST(BatchBlockedTest, DenseLayersOfAnySize) {
   for (const auto& [rows, features, units] :
        {std::tuple{16, 1, 1}, {64, 800, 500}, {48, 37, 10}, {30, 130, 67}, {16, 64, 3}, {80, 17, 31}}) {
