@@ -243,7 +243,8 @@ def check_predict_frames(client: tandem.Client) -> None:
     client.datasets.add("prices", SCRATCH / "prices.csv", spec={"csv": {"target_columns": ["price"]}})
     job = client.submit({"dataset": {"name": "prices"}, "model": {"input": {"shape": [2]}, "layers": [{"dense": {"units": 1}}]},
                          "training": {"loss": "mse", "optimizer": {"sgd": {"learning_rate": 0.1}}, "global_batch_size": 40,
-                                      "epochs": 200}}).wait()
+                                      "epochs": 200}})
+    job.wait()
     wanted = 3 * rows[:, :1] - rows[:, 1:]
     predictions = job.predict(frame[["b", "price", "a"]])
     assert predictions.shape == (40, 1) and not abs(predictions - wanted).max() > 1e-3, predictions
