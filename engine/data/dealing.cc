@@ -18,7 +18,8 @@ std::vector<int64_t> DealSamples(int64_t samples, absl::Span<const double> loads
     // Rounding may move a whole quotient slightly above or below its value.
     const double whole = std::floor(exact + 1e-9);
     counts.push_back(static_cast<int64_t>(whole));
-    remainders.push_back(load > 0 ? exact - whole : -1);
+    // Rounded, so that rounding errors do not decide between equal remainders.
+    remainders.push_back(load > 0 ? std::round((exact - whole) * 1e9) : -1);
     dealt += counts.back();
   }
   std::vector<size_t> order(loads.size());

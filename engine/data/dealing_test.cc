@@ -22,6 +22,12 @@ TEST(DealingTest, UnequalLoadsByLargestRemainder) {
   EXPECT_THAT(DealSamples(5, {1, 0, 1}), ElementsAre(3, 0, 2));
 }
 
+// Double precision misses the exact quotients by different amounts.
+TEST(DealingTest, OfEqualRemaindersTheLowerRankWins) {
+  EXPECT_THAT(DealSamples(3, {2, 2, 0.5}), ElementsAre(2, 1, 0));     // 4/3, 4/3 and 1/3.
+  EXPECT_THAT(DealSamples(39, {2, 2, 0.5}), ElementsAre(18, 17, 4));  // 52/3, 52/3 and 13/3.
+}
+
 // Jobs must not have such loads, but the results must be numbers.
 TEST(DealingTest, LoadsAtTheEndsOfWhatNumbersAre) {
   EXPECT_THAT(DealSamples(8, std::vector<double>{1e308}), ElementsAre(8));

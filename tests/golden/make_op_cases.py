@@ -82,6 +82,8 @@ upsample("upsample_nearest2d_fractions", "nearest", scale_factor=[1.3, 2.6])
 upsample("upsample_nearest2d_size", "nearest", size=[9, 4])
 upsample("upsample_bilinear2d_fractions", "bilinear", scale_factor=[1.7, 0.5], align_corners=False)
 upsample("upsample_bilinear2d_corners", "bilinear", size=[13, 10], align_corners=True)
+upsample("upsample_nearest2d_same_height", "nearest", scale_factor=[1.15, 1.3])
+upsample("upsample_bilinear2d_same_height", "bilinear", scale_factor=[1.15, 1.3], align_corners=False)
 conv_transpose("conv_transpose2d_groups", (8, 3, 4, 3), 8, stride=3, padding=2, output_padding=[2, 1], groups=2)
 conv_transpose("conv_transpose2d_dilated", (4, 3, 3, 2), 4, bias=False, stride=[2, 1], padding=[1, 0],
                output_padding=[1, 0], dilation=[1, 3])

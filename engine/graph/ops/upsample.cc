@@ -41,6 +41,10 @@ std::string UpsampleRule::ToString() const {
 std::vector<UpsampleTap> UpsampleTaps(UpsampleMode mode, bool align_corners, int64_t in, int64_t out,
                                       double scale) {
   std::vector<UpsampleTap> taps(out);
+  if (in == out) {
+    for (int64_t i = 0; i < out; ++i) taps[i].first = taps[i].second = i;
+    return taps;
+  }
   const double step = scale > 0 ? 1 / scale : static_cast<double>(in) / static_cast<double>(out);
   for (int64_t i = 0; i < out; ++i) {
     UpsampleTap& tap = taps[i];

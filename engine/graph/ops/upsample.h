@@ -33,7 +33,8 @@ struct UpsampleTap {
   double share = 0;
 };
 
-// Returns the taps of all `out` rows of the result over `in` rows of the image.
+// Returns the taps of all `out` rows of the result over `in` rows of the image. If both numbers are equal,
+// each row is copied, whatever the scale, as in PyTorch.
 std::vector<UpsampleTap> UpsampleTaps(UpsampleMode mode, bool align_corners, int64_t in, int64_t out,
                                       double scale);
 
