@@ -372,6 +372,9 @@ TEST_F(ModelUseTest, BeginsWithAnUploadedFile) {
   const absl::Status restarted = daemon_->Start();
   ASSERT_TRUE(restarted.ok()) << restarted;
   ASSERT_EQ(api.Get(second).state(), v1::JOB_STATE_QUEUED);
+  const std::string kept = absl::StrCat(scratch_->File("state/kept-weights/"),
+                                        second.substr(second.find('/') + 1), ".safetensors");
+  EXPECT_EQ(ReadFile(kept), model);
   ASSERT_EQ(cli_.Run({"cancel", Cli::SubmittedJob(long_one)}).exit_code, 0);
   const CliResult followed = cli_.Run({"watch", second}, absl::Minutes(4));
   EXPECT_EQ(followed.exit_code, 0) << followed;
@@ -389,7 +392,7 @@ TEST_F(ModelUseTest, BeginsWithAnUploadedFile) {
   const CliResult forked =
       cli_.Run({"fork", second, "--set", "training.epochs=9", "--follow"}, absl::Minutes(4));
   EXPECT_EQ(forked.exit_code, 0) << forked;
-  EXPECT_TRUE(WaitUntil([&] { return std::filesystem::is_empty(scratch_->File("state/kept-weights")); }));
+  EXPECT_TRUE(WaitUntil([&] { return !std::filesystem::exists(kept); }));
 }
 
 TEST_F(ModelUseTest, NamesWhatIsWrongWithAnEvaluation) {

@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
-#include "absl/time/time.h"
 #include "client/cli/commands/datasets.h"
 #include "client/cli/commands/datasets_fetch.h"
 #include "client/cli/dataset_options.h"
