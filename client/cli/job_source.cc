@@ -9,7 +9,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "client/cli/upload_display.h"
 #include "client/lib/status_details.h"
+#include "client/lib/upload_plan.h"
 
 namespace tandem::cli {
 namespace {
@@ -47,6 +49,24 @@ void AddChanges(Command command, JobSource& source) {
       .OneValueEach();
   command.AddOption("--on", source.on, "Train on this kind of cluster instead of the daemon's machine: slurm")
       .ValueName("CLUSTER");
+  command
+      .AddOption("--weights", source.weights,
+                 "Upload this safetensors file of this machine, and start from its weights (initial_weights)")
+      .ValueName("FILE");
+}
+
+int UploadWeights(Session& session, client::Client& client, const JobSource& source, v1::JobSpec* spec) {
+  if (source.weights.empty()) return kSucceeded;
+  absl::StatusOr<client::UploadPlan> plan = client::PlanFileUpload(source.weights);
+  if (!plan.ok()) {
+    return session.Fail(
+        absl::Status(plan.status().code(), absl::StrCat("--weights: ", plan.status().message())));
+  }
+  if (absl::Status status = ComputeDigests(session, *plan); !status.ok()) return FailStopped(session, status);
+  const absl::StatusOr<v1::Upload> upload = UploadFiles(session, client, *plan);
+  if (!upload.ok()) return FailStopped(session, upload.status());
+  spec->mutable_initial_weights()->set_file(absl::StrCat(upload->name(), "/", plan->files[0].path));
+  return kSucceeded;
 }
 
 absl::optional<client::JobFile> ReadJob(Session& session, const JobSource& source) {
@@ -60,6 +80,15 @@ absl::optional<client::JobFile> ReadJob(Session& session, const JobSource& sourc
     return absl::nullopt;
   }
   if (!ApplyOverrides(session, source, &file->spec)) return absl::nullopt;
+  const v1::InitialWeights& weights = file->spec.initial_weights();
+  if (!source.weights.empty() && weights.source_case() != v1::InitialWeights::SOURCE_NOT_SET) {
+    session.terminal().Err(Printable(
+        absl::StrCat("--weights: is ", source.weights, ", but ", file->name, " has initial_weights.",
+                     weights.has_file() ? absl::StrCat("file, ", weights.file())
+                                        : absl::StrCat("artifact, of ", weights.artifact().job()),
+                     "; give only one of them\n")));
+    return absl::nullopt;
+  }
   // Keeps the cluster's fields in the file.
   if (!source.on.empty()) file->spec.mutable_cluster()->mutable_slurm();
   return *std::move(file);
@@ -85,8 +114,9 @@ int FailJob(Session& session, const JobSource& source, const client::JobFile& fi
   for (const client::FieldViolation& violation : violations) {
     const absl::string_view path = absl::StripPrefix(violation.field, "spec.");
     session.terminal().Err(
-        Printable(absl::StrCat(IsOverridden(source, path) ? absl::StrCat("--set: ", path)
-                                                          : client::DescribeField(file, violation.field),
+        Printable(absl::StrCat(!source.weights.empty() && path == "initial_weights.file" ? "--weights"
+                               : IsOverridden(source, path) ? absl::StrCat("--set: ", path)
+                                                            : client::DescribeField(file, violation.field),
                                ": ", violation.description, "\n")));
   }
   return ExitCodeOf(status);

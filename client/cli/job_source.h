@@ -7,6 +7,7 @@
 #include "absl/types/optional.h"
 #include "client/cli/command.h"
 #include "client/cli/session.h"
+#include "client/lib/client.h"
 #include "client/lib/job_file.h"
 
 namespace tandem::cli {
@@ -16,13 +17,20 @@ struct JobSource {
   std::string file = {};
   std::vector<std::string> overrides = {};  // Of --set.
   std::string on = {};                      // The kind of cluster. Empty for the daemon's machine.
+  std::string weights = {};                 // The file of --weights. Empty: none.
 };
 
 // Adds the options of the changes to `command`, which uses `source` later.
 void AddChanges(Command command, JobSource& source);
 
-// Reads the job and changes it. On failure, prints a line for each problem and returns nothing.
+// Reads the job and changes it, except for its weights. On failure, prints a line for each problem and
+// returns nothing.
 absl::optional<client::JobFile> ReadJob(Session& session, const JobSource& source);
+
+// Uploads the file of --weights, if given, and names it in the job. The daemon keeps the upload for a week
+// after its last use, so that a repeated command sends nothing. Returns kSucceeded, or prints the problem and
+// returns its exit code.
+int UploadWeights(Session& session, client::Client& client, const JobSource& source, v1::JobSpec* spec);
 
 // Applies the overrides to a job. On failure, prints the problem and returns false.
 bool ApplyOverrides(Session& session, const JobSource& source, v1::JobSpec* spec);

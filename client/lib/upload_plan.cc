@@ -209,6 +209,22 @@ absl::StatusOr<UploadPlan> PlanUpload(const std::string& folder, v1::DatasetSpec
   return plan;
 }
 
+absl::StatusOr<UploadPlan> PlanFileUpload(const std::string& file) {
+  std::error_code error;
+  if (!fs::is_regular_file(file, error)) {
+    return absl::InvalidArgumentError(absl::StrCat("there is no file ", absl::CHexEscape(file)));
+  }
+  Problems problems;
+  std::map<std::string, LocalFile> files;
+  AddFile(fs::absolute(file, error).lexically_normal(), &problems, &files);
+  if (absl::Status status = problems.ToStatus(); !status.ok()) return status;
+  UploadPlan plan;
+  plan.files.push_back(std::move(files.begin()->second));
+  plan.files[0].path = fs::path(plan.files[0].local).filename().string();
+  plan.bytes = plan.files[0].size;
+  return plan;
+}
+
 absl::Status ComputeDigests(const std::function<bool(int64_t bytes)>& on_bytes, UploadPlan* plan) {
   Sha256 manifest;
   std::vector<char> buffer(kPiece);

@@ -56,6 +56,10 @@ bool IsUrl(absl::string_view path);
 // file that cannot be read, a file name that no upload may have, or nothing to upload.
 absl::StatusOr<UploadPlan> PlanUpload(const std::string& folder, v1::DatasetSpec* spec);
 
+// Plans an upload of one file of this machine. Its path in the upload is its name. INVALID_ARGUMENT: there is
+// no such file, it cannot be read, or no upload may have its name.
+absl::StatusOr<UploadPlan> PlanFileUpload(const std::string& file);
+
 // Computes the digests. Calls `on_bytes` with the number of bytes read so far. CANCELLED if `on_bytes`
 // returns false. FAILED_PRECONDITION if a file cannot be read or has changed its size.
 absl::Status ComputeDigests(const std::function<bool(int64_t bytes)>& on_bytes, UploadPlan* plan);

@@ -105,6 +105,20 @@ TEST_F(UploadPlanTest, LeavesTheDaemonWhatIsItsOwn) {
   EXPECT_EQ(shards.webdataset().validation(), "/no/such/place/{0..1}.tar");
 }
 
+TEST_F(UploadPlanTest, OneFileHasItsName) {
+  Write("deep/model.safetensors", "12345");
+  const absl::StatusOr<UploadPlan> plan = PlanFileUpload(folder_ + "/deep/../deep/model.safetensors");
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_THAT(Paths(*plan), ElementsAre("model.safetensors"));
+  EXPECT_TRUE(fs::equivalent(plan->files[0].local, folder_ + "/deep/model.safetensors"));
+  EXPECT_EQ(plan->bytes, 5);
+  for (const std::string& path : {folder_ + "/deep", folder_ + "/none", std::string()}) {
+    const absl::Status status = PlanFileUpload(path).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("there is no file " + path));
+  }
+}
+
 TEST_F(UploadPlanTest, SaysWhatIsWrong) {
   Write("train.csv", "1");
   fs::create_directories(folder_ + "/empty");

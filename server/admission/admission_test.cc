@@ -151,6 +151,36 @@ TEST_F(AdmissionTest, ChecksInitialWeightsAndFrozenLayers) {
   EXPECT_TRUE(admission_.Admit(with("frozen_layers: 'conv2d_1'")).ok());
 }
 
+TEST_F(AdmissionTest, FindsUploadedWeightsByTheUploadsId) {
+  std::vector<std::string> asked;
+  const WeightsFinder finder(
+      &catalog_, [](const std::string&) { return absl::NotFoundError(""); },
+      [&](const UploadedFile& file) -> absl::StatusOr<std::string> {
+        asked.push_back(absl::StrCat(file.upload, " ", file.path));
+        if (file.path == "a/b") return "/the/file";
+        return absl::InvalidArgumentError("is not whole");
+      });
+  const auto find = [&](const std::string& file) {
+    v1::InitialWeights weights;
+    weights.set_file(file);
+    return finder.Find(weights);
+  };
+  ASSERT_TRUE(find("uploads/0123456789abcdef/a/b").ok());
+  EXPECT_EQ(find("uploads/0123456789abcdef/a/b")->path, "/the/file");
+  const std::vector<FieldViolation> found = GetFieldViolations(find("uploads/0123456789abcdef/c").status());
+  ASSERT_EQ(found.size(), 1);
+  EXPECT_EQ(found[0].field, "initial_weights.file");
+  EXPECT_EQ(found[0].description, "is not whole");
+  EXPECT_THAT(asked, ElementsAre("0123456789abcdef a/b", "0123456789abcdef a/b", "0123456789abcdef c"));
+  // Other paths are in data folders.
+  std::filesystem::create_directories(data_ + "/uploads/0123456789ABCDEF");
+  for (const char* path : {"uploads/x", "uploads/0123456789ABCDEF/y"}) {
+    std::ofstream(data_ + "/" + path) << "x";
+    EXPECT_TRUE(find(path).ok()) << path;
+  }
+  EXPECT_EQ(asked.size(), 3);
+}
+
 // Only the order of the samples counts, 4 bytes each, in the memory that CPU devices share.
 TEST_F(AdmissionTest, DataInMemoryCountsOnceForAllReplicas) {
   v1::JobSpec spec = Good();

@@ -1,5 +1,7 @@
 #include "server/admission/weights_finder.h"
 
+#include <optional>
+
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/field_violations.h"
@@ -8,7 +10,11 @@ namespace tandem {
 
 absl::StatusOr<ModelFile> WeightsFinder::Find(const v1::InitialWeights& weights) const {
   if (weights.has_file()) {
-    absl::StatusOr<std::string> path = catalog_->ResolveFile(weights.file());
+    const std::optional<UploadedFile> uploaded = UploadedWeights(weights);
+    absl::StatusOr<std::string> path = uploaded.has_value() && find_uploaded_ != nullptr
+                                           ? find_uploaded_(*uploaded)
+                                           : catalog_->ResolveFile(weights.file());
+    if (!path.ok() && !absl::IsInvalidArgument(path.status())) return path.status();
     if (!path.ok()) return FieldError("initial_weights.file", path.status().message());
     return ModelFile{*std::move(path), ""};
   }

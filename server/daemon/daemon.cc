@@ -174,13 +174,14 @@ absl::Status Daemon::OpenAdmission(const DaemonOptions& options) {
   inventory_ = std::make_unique<Inventory>(devices);
   TANDEM_RETURN_IF_ERROR(OpenData(options));
   TANDEM_RETURN_IF_ERROR(OpenDatasets(options));
-  weights_ = std::make_unique<WeightsFinder>(datasets_.get(),
-                                             [this](const std::string& name) -> absl::StatusOr<v1::Job> {
-                                               const std::string id = JobId(name);
-                                               if (id.empty())
-                                                 return absl::NotFoundError("is not the name of a job");
-                                               return jobs_->Get(id);
-                                             });
+  weights_ = std::make_unique<WeightsFinder>(
+      datasets_.get(),
+      [this](const std::string& name) -> absl::StatusOr<v1::Job> {
+        const std::string id = JobId(name);
+        if (id.empty()) return absl::NotFoundError("is not the name of a job");
+        return jobs_->Get(id);
+      },
+      [this](const UploadedFile& file) { return uploads_->FindFile(file.upload, file.path); });
   TANDEM_ASSIGN_OR_RETURN(std::vector<v1::DeviceKind> priority, DevicePriority());
   // Workers inherit a wrong value and would not start.
   TANDEM_RETURN_IF_ERROR(CollectiveTimeLimit().status());

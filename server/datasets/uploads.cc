@@ -17,6 +17,7 @@
 #include "engine/base/field_violations.h"
 #include "engine/base/status_macros.h"
 #include "google/protobuf/util/time_util.h"
+#include "server/datasets/upload_path.h"
 #include "server/store/timestamps.h"
 #include "third_party/spdlog/log.h"
 
@@ -402,6 +403,36 @@ absl::StatusOr<v1::Upload> Uploads::Call::Finish() {
   }
   if (gone) uploads_->Forget(id_);
   return upload;
+}
+
+absl::StatusOr<std::string> Uploads::FindFile(const std::string& id, const std::string& path) {
+  const auto refuse = [&](const auto&... why) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("is '", kNames, id, "/", absl::CHexEscape(path.substr(0, 200)), "', but ", why...));
+  };
+  const absl::StatusOr<std::shared_ptr<Entry>> entry = Find(id);
+  if (!entry.ok()) return refuse("there is no such upload; it may have expired; upload the file again");
+  if (const absl::Status inside = CheckUploadPath(path); !inside.ok()) {
+    return refuse("the file's path ", inside.message(), "; give a path of the upload");
+  }
+  MutexLock lock(&(*entry)->mutex);
+  const absl::StatusOr<v1::Upload> upload = Progress(id, **entry);
+  if (absl::IsNotFound(upload.status())) {
+    return refuse("there is no such upload; it may have expired; upload the file again");
+  }
+  TANDEM_RETURN_IF_ERROR(upload.status());
+  if (!(*entry)->files->whole()) {
+    return refuse("only ", upload->files_received(), " of the upload's ", upload->files(),
+                  " files have arrived (", upload->bytes_received(), " of ", upload->bytes(),
+                  " bytes); send the others first");
+  }
+  std::string file = absl::StrCat(FilesFolder(id), "/", path);
+  std::error_code error;
+  if (fs::symlink_status(file, error).type() != fs::file_type::regular) {
+    return refuse("the upload has no such file; give the path of a file of the upload");
+  }
+  (*entry)->active = ElapsedMicros();
+  return file;
 }
 
 absl::StatusOr<v1::Upload> Uploads::Claim(const std::string& id) {

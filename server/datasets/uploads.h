@@ -93,6 +93,12 @@ class Uploads {
   // A new call replaces the upload's earlier call, which gets ABORTED: its client may be gone unnoticed.
   absl::StatusOr<std::unique_ptr<Call>> Begin(const std::string& id);
 
+  // Returns the absolute path of a file of a whole upload that no data set owns. `path` is the file's path in
+  // the upload. The file never changes in place, and the upload does not expire soon. INVALID_ARGUMENT, as
+  // the predicate of a field: no such upload or file, the upload is not whole, or `path` is not inside the
+  // upload.
+  absl::StatusOr<std::string> FindFile(const std::string& id, const std::string& path);
+
   // Claims a whole upload for a new data set. The upload is then neither removed, found nor listed, and its
   // bytes still count as its user's. Call GiveBack if the set is not created. Otherwise call Keep with the
   // set's owner, and Remove when the set is removed. NOT_FOUND. FAILED_PRECONDITION: the upload is not whole,

@@ -381,6 +381,35 @@ TEST_F(UploadsTest, IsClaimedOnce) {
   EXPECT_FALSE(Exists(upload));
 }
 
+TEST_F(UploadsTest, FilesOfAWholeUploadAreFound) {
+  const auto refusal = [&](const std::string& id, const std::string& path) {
+    const absl::Status status = uploads_->FindFile(id, path).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+    return std::string(status.message());
+  };
+  const v1::Upload upload = Made(sample_);
+  const std::string id = Id(upload);
+  // The first file is whole.
+  ASSERT_TRUE(Send(sample_, upload, /*pieces=*/3).ok());
+  EXPECT_THAT(refusal(id, "a.csv"), HasSubstr("only 1 of the upload's 2 files have arrived"));
+  ASSERT_TRUE(Send(sample_, *uploads_->Get(id)).ok());
+  const absl::StatusOr<std::string> found = uploads_->FindFile(id, "b/c.csv");
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_EQ(*found, uploads_->FilesFolder(id) + "/b/c.csv");
+  EXPECT_THAT(refusal(id, "b"), HasSubstr("the upload has no such file"));
+  EXPECT_THAT(refusal(id, "../upload"), HasSubstr("has the part '..'"));
+  EXPECT_THAT(refusal("0123456789abcdef", "a.csv"), HasSubstr("is 'uploads/0123456789abcdef/a.csv'"));
+  // Each use counts.
+  clock_.Advance(kExpiry - absl::Minutes(1));
+  EXPECT_TRUE(uploads_->FindFile(id, "a.csv").ok());
+  clock_.Advance(kExpiry - absl::Minutes(1));
+  uploads_->RemoveExpired();
+  EXPECT_TRUE(uploads_->FindFile(id, "a.csv").ok());
+  // A data set's files are not found.
+  ASSERT_TRUE(uploads_->Claim(id).ok());
+  EXPECT_THAT(refusal(id, "a.csv"), HasSubstr("there is no such upload"));
+}
+
 TEST_F(UploadsTest, OtherFilesThanDeclaredAreRemoved) {
   const v1::Upload upload = Made(sample_);
   const SampleUpload other({{"a.csv", "1,2,3"}, {"b/c.csv", "4,5,6,7,9"}});

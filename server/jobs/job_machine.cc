@@ -126,7 +126,8 @@ absl::Status JobMachine::Insert(Transaction& transaction, const NewJob& job, con
   *made.mutable_create_time() = now;
   made.set_planned_memory_bytes(job.planned_memory_bytes);
   const bool is_reserved = !job.reserved_id.empty();
-  if (is_reserved) {
+  const bool is_fork = !job.forked_from.job().empty();
+  if (is_fork) {
     *made.mutable_last_checkpoint() = job.checkpoint;
     *made.mutable_forked_from() = job.forked_from;
   }
@@ -139,7 +140,7 @@ absl::Status JobMachine::Insert(Transaction& transaction, const NewJob& job, con
     if (!absl::IsAlreadyExists(inserted)) break;
   }
   TANDEM_RETURN_IF_ERROR(inserted);
-  if (is_reserved) {
+  if (is_fork) {
     TANDEM_RETURN_IF_ERROR(
         transaction.PutCheckpoint(changes->job, job.checkpoint, /*keep_last=*/1, /*keep_best=*/false));
   }

@@ -57,9 +57,10 @@ class JobMachine {
     std::string user = kAdminUser;
     // The most QUEUED jobs of the user. 0: no limit.
     int max_queued_jobs = 0;
-    // For a job that continues another job's checkpoint: the id from Reserve, the checkpoint in the new job's
-    // folder, and the checkpoint's source.
+    // The id from Reserve, for a job with files from before its creation. Empty: a new id.
     std::string reserved_id;
+    // For a job that continues another job's checkpoint: the checkpoint in the new job's folder, and the
+    // checkpoint's source. Needs a reserved id.
     v1::Checkpoint checkpoint;
     v1::CheckpointSource forked_from;
     // True if the request named the step. A repeated request must then name the same step.

@@ -1,10 +1,19 @@
+#include <unistd.h>
+
+#include <filesystem>
 #include <optional>
+#include <string>
+#include <system_error>
 #include <utility>
 
+#include "engine/base/error_reason.h"
 #include "engine/base/field_violations.h"
+#include "server/jobs/uploaded_weights.h"
 #include "server/rpc/handlers.h"
 #include "server/rpc/job_requests.h"
 #include "server/rpc/post_for.h"
+#include "server/workers/kept_weights.h"
+#include "third_party/spdlog/log.h"
 
 namespace tandem::rpc {
 namespace {
@@ -16,15 +25,79 @@ absl::Status CheckRequest(const v1::CreateJobRequest& request) {
   return absl::OkStatus();
 }
 
+// Creates the job.
+void Make(JobMachine* jobs, AdmittedRequest admitted, Reply<v1::Job> reply) {
+  jobs->Create(std::move(admitted.job),
+               [hold = std::move(admitted.hold),
+                reply = std::move(reply)](absl::StatusOr<v1::Job> made) mutable { reply(std::move(made)); });
+}
+
+void RemoveKept(JobMachine* jobs, const std::string& id) {
+  std::error_code error;
+  std::filesystem::remove(KeptWeightsPath(jobs->FolderOf(id)), error);
+  if (!error) return jobs->Release(id);
+  spdlog::warn("cannot remove {}, a file without a job: {}; the next start of the daemon removes it",
+               KeptWeightsPath(jobs->FolderOf(id)), error.message());
+}
+
+// Creates a job with the reserved `id`, which starts from an uploaded file. The job keeps the file before it
+// exists, so that the upload may be removed at any time.
+void MakeKeeping(JobMachine* jobs, Uploads* uploads, FairPool* user_pool, const UploadedFile& uploaded,
+                 const std::string& id, AdmittedRequest admitted, Reply<v1::Job> reply) {
+  const std::string folder = jobs->FolderOf(id);
+  const absl::StatusOr<std::string> file = uploads->FindFile(uploaded.upload, uploaded.path);
+  absl::Status kept = file.ok() ? KeepUploadedWeights(*file, folder, ::link) : file.status();
+  if (!kept.ok()) {
+    RemoveKept(jobs, id);
+    // The upload may have been removed since admission.
+    if (absl::IsInvalidArgument(kept)) {
+      kept = WithReason(FieldError("spec.initial_weights.file", kept.message()), "INVALID_SPEC");
+    }
+    return reply(std::move(kept));
+  }
+  admitted.job.reserved_id = id;
+  std::string user = admitted.job.user;
+  Make(jobs, std::move(admitted),
+       Reply<v1::Job>([jobs, user_pool, user = std::move(user), id, folder,
+                       reply = std::move(reply)](absl::StatusOr<v1::Job> made) mutable {
+         if (made.ok() && made->folder() == folder) return reply(std::move(made));
+         // A concurrent request with the same id came first, or the creation failed.
+         user_pool->Post(user, [jobs, id, made = std::move(made), reply = std::move(reply)]() mutable {
+           RemoveKept(jobs, id);
+           reply(std::move(made));
+         });
+       }));
+}
+
+// Reserves the id of a job that starts from an uploaded file, and creates the job.
+void Reserve(JobMachine* jobs, Uploads* uploads, FairPool* user_pool, UploadedFile uploaded,
+             AdmittedRequest admitted, Reply<v1::Job> reply) {
+  JobMachine::NewJob reserving;
+  reserving.spec.set_name(admitted.job.spec.name());
+  reserving.user = admitted.job.user;
+  reserving.max_queued_jobs = admitted.job.max_queued_jobs;
+  jobs->Reserve(
+      reserving, [jobs, uploads, user_pool, uploaded = std::move(uploaded), admitted = std::move(admitted),
+                  reply = std::move(reply)](absl::StatusOr<std::string> id) mutable {
+        if (!id.ok()) return reply(id.status());
+        // Writes files.
+        const std::string user = admitted.job.user;
+        user_pool->Post(user, [jobs, uploads, user_pool, uploaded = std::move(uploaded), id = *std::move(id),
+                               admitted = std::move(admitted), reply = std::move(reply)]() mutable {
+          MakeKeeping(jobs, uploads, user_pool, uploaded, id, std::move(admitted), std::move(reply));
+        });
+      });
+}
+
 }  // namespace
 
 void CreateJob(const Caller& caller, const v1::CreateJobRequest& request, Reply<v1::Job> reply,
-               JobMachine* jobs, const Lifecycle* lifecycle, const JobRequests* requests,
+               JobMachine* jobs, const Lifecycle* lifecycle, const JobRequests* requests, Uploads* uploads,
                FairPool* user_pool) {
   if (absl::Status status = CheckRequest(request); !status.ok()) return reply(std::move(status));
   // Reads the database; admission reads data sets.
   PostFor(user_pool, caller, request, std::move(reply),
-          [jobs, lifecycle, requests, user_pool, caller, &request](Reply<v1::Job> reply) {
+          [jobs, lifecycle, requests, uploads, user_pool, caller, &request](Reply<v1::Job> reply) {
             if (absl::Status status = CheckKnownFields(request); !status.ok()) {
               return reply(std::move(status));
             }
@@ -37,22 +110,25 @@ void CreateJob(const Caller& caller, const v1::CreateJobRequest& request, Reply<
             }
             // A small request may name a large data set.
             if (!KeepMore(user_pool, caller, requests->DataBytes(request.spec().dataset()), reply)) return;
-            requests->AdmitWithData(
-                caller, request.spec(),
-                [jobs, lifecycle, &request,
-                 reply = std::move(reply)](absl::StatusOr<AdmittedRequest> admitted) mutable {
-                  if (!admitted.ok()) return reply(admitted.status());
-                  if (request.validate_only()) return reply(MakeUnsubmitted(std::move(admitted->job)));
-                  // Admission may have taken long.
-                  if (absl::Status status = lifecycle->CheckAcceptsJobs(); !status.ok()) {
-                    return reply(std::move(status));
-                  }
-                  admitted->job.submitted_spec = request.spec();
-                  admitted->job.request_id = request.request_id();
-                  jobs->Create(std::move(admitted->job),
-                               [hold = std::move(admitted->hold), reply = std::move(reply)](
-                                   absl::StatusOr<v1::Job> made) mutable { reply(std::move(made)); });
-                });
+            requests->AdmitWithData(caller, request.spec(),
+                                    [jobs, lifecycle, uploads, user_pool, &request, reply = std::move(reply)](
+                                        absl::StatusOr<AdmittedRequest> admitted) mutable {
+                                      if (!admitted.ok()) return reply(admitted.status());
+                                      if (request.validate_only())
+                                        return reply(MakeUnsubmitted(std::move(admitted->job)));
+                                      // Admission may have taken long.
+                                      if (absl::Status status = lifecycle->CheckAcceptsJobs(); !status.ok()) {
+                                        return reply(std::move(status));
+                                      }
+                                      admitted->job.submitted_spec = request.spec();
+                                      admitted->job.request_id = request.request_id();
+                                      std::optional<UploadedFile> uploaded =
+                                          UploadedWeights(request.spec().initial_weights());
+                                      if (!uploaded.has_value())
+                                        return Make(jobs, *std::move(admitted), std::move(reply));
+                                      Reserve(jobs, uploads, user_pool, *std::move(uploaded),
+                                              *std::move(admitted), std::move(reply));
+                                    });
           });
 }
 

@@ -16,6 +16,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/training/watched_measure.h"
 #include "server/admission/remote_data.h"
+#include "server/jobs/uploaded_weights.h"
 #include "server/rpc/handlers.h"
 #include "server/rpc/job_requests.h"
 #include "server/rpc/post_for.h"
@@ -131,7 +132,13 @@ absl::StatusOr<AdmittedSweep> AdmitAll(const Making& making) {
       const auto local = making.local.find(job.spec.dataset().SerializeAsString());
       if (local != making.local.end()) *job.spec.mutable_dataset() = local->second;
     }
-    absl::StatusOr<JobMachine::NewJob> admitted = making.requests->Admit(making.caller, job.spec);
+    absl::StatusOr<JobMachine::NewJob> admitted =
+        UploadedWeights(job.spec.initial_weights()).has_value()
+            ? WithReason(FieldError("spec.initial_weights.file",
+                                    "is a file of an upload, which the jobs of a sweep do not keep; put the "
+                                    "file into a data folder of the daemon, or name the model of a job"),
+                         "INVALID_SPEC")
+            : making.requests->Admit(making.caller, job.spec);
     if (admitted.ok()) {
       incomparable.Update(sweep.objective.Add(admitted->spec, job));
       JobMachine::NewSweep::Part& part = sweep.jobs.emplace_back();

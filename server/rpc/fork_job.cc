@@ -2,6 +2,7 @@
 #include <string>
 #include <utility>
 
+#include "server/jobs/uploaded_weights.h"
 #include "server/rpc/forked_folder.h"
 #include "server/rpc/handlers.h"
 #include "server/rpc/job_requests.h"
@@ -104,6 +105,8 @@ void Begin(const Parts& parts, const Caller& caller, const v1::ForkJobRequest& r
       FindForkSource(*from, request.has_step() ? std::optional<int64_t>(request.step()) : std::nullopt);
   if (!source.ok()) return reply(source.status());
   v1::JobSpec spec = request.has_spec() ? request.spec() : from->spec();
+  // A fork starts from the checkpoint. The source's upload may be gone, or belong to another user.
+  if (UploadedWeights(spec.initial_weights()).has_value()) spec.clear_initial_weights();
   // A small request may name a large job and checkpoint, and may wait for data.
   const int64_t kept = static_cast<int64_t>(from->SpaceUsedLong() + spec.SpaceUsedLong()) + BytesOf(*source) +
                        parts.requests->DataBytes(spec.dataset());

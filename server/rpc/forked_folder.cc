@@ -5,7 +5,6 @@
 
 #include <cerrno>
 #include <filesystem>
-#include <fstream>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -77,27 +76,9 @@ std::vector<int64_t> OtherSteps(const v1::Job& job, int64_t step) {
   return steps;
 }
 
-// Links a file, which never changes in place. Copies it if the file system has no hard links.
-absl::Status LinkFile(const std::string& from, const std::string& to) {
-  if (link(from.c_str(), to.c_str()) == 0) return absl::OkStatus();
-  if (!HasNoSecondNames(errno)) {
-    return absl::ErrnoToStatus(errno, absl::StrCat("cannot link ", from, " to ", to));
-  }
-  std::ifstream source(from, std::ios::binary);
-  if (!source) return absl::ErrnoToStatus(errno, absl::StrCat("cannot read ", from));
-  return WriteFileAtomically(Env::Real(), to, [&](WritableFile& file) -> absl::Status {
-    std::string piece(size_t{1} << 20, '\0');
-    while (source.read(piece.data(), static_cast<std::streamsize>(piece.size())) || source.gcount() > 0) {
-      TANDEM_RETURN_IF_ERROR(file.Append(absl::string_view(piece).substr(0, source.gcount())));
-    }
-    if (source.bad()) return absl::InternalError(absl::StrCat("cannot read all of ", from));
-    return absl::OkStatus();
-  });
-}
-
 // Links the model only if it belongs to this best result. Without a model, the fork says so and continues.
 absl::Status LinkBestModel(const std::string& from, const std::string& to, const v1::BestResult& best) {
-  const absl::Status linked = LinkFile(from, to);
+  const absl::Status linked = LinkOrCopyFile(from, to, ::link);
   if (absl::IsNotFound(linked)) return absl::OkStatus();
   TANDEM_RETURN_IF_ERROR(linked);
   // The source's record may be older or newer than the file.
@@ -163,7 +144,7 @@ absl::Status MakeForkedFolder(const v1::Job& job, const ForkSource& source, cons
     return absl::ErrnoToStatus(errno, absl::StrCat("cannot make the folder ", folder));
   }
   const std::string path = absl::StrCat(folder, "/", source.checkpoint.file());
-  TANDEM_RETURN_IF_ERROR(LinkFile(source.path, path));
+  TANDEM_RETURN_IF_ERROR(LinkOrCopyFile(source.path, path, ::link));
   // Check that the link leads to the examined checkpoint.
   TANDEM_ASSIGN_OR_RETURN(const ForkSource linked, ReadForkSource(path));
   if (linked.checkpoint.step() != source.checkpoint.step()) {

@@ -52,7 +52,7 @@ template <typename Response>
 using Source = absl::StatusOr<std::unique_ptr<ItemSource<Response>>>;
 
 void CreateJob(const Caller& caller, const v1::CreateJobRequest& request, Reply<v1::Job> reply,
-               JobMachine* jobs, const Lifecycle* lifecycle, const JobRequests* requests,
+               JobMachine* jobs, const Lifecycle* lifecycle, const JobRequests* requests, Uploads* uploads,
                FairPool* user_pool);
 void ParseJob(const Caller& caller, const v1::ParseJobRequest& request, Reply<v1::ParseJobResponse> reply,
               FairPool* user_pool);

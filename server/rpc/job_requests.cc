@@ -12,6 +12,7 @@
 #include "engine/base/status_macros.h"
 #include "proto/fields/unknown_field.h"
 #include "server/admission/remote_data.h"
+#include "server/jobs/uploaded_weights.h"
 #include "server/rpc/permissions.h"
 
 namespace tandem::rpc {
@@ -19,6 +20,15 @@ namespace {
 
 constexpr size_t kMaxRequestIdCharacters = 128;
 constexpr char kDatasetField[] = "spec.dataset";
+
+// PERMISSION_DENIED if the weights are a file of another user's upload, and the caller is no administrator.
+absl::Status CheckWeightsOwner(const Caller& caller, const v1::InitialWeights& weights, Uploads* uploads) {
+  const std::optional<UploadedFile> uploaded = UploadedWeights(weights);
+  if (!uploaded.has_value()) return absl::OkStatus();
+  absl::Status owned = CheckUploadOwner(caller, uploaded->upload, uploads);
+  // Admission reports a missing upload, with its field.
+  return absl::IsNotFound(owned) ? absl::OkStatus() : owned;
+}
 
 }  // namespace
 
@@ -44,6 +54,7 @@ absl::Status CheckKnownFields(const google::protobuf::Message& request) {
 
 absl::StatusOr<JobMachine::NewJob> JobRequests::Admit(const Caller& caller, const v1::JobSpec& spec,
                                                       const DataNames* names) const {
+  TANDEM_RETURN_IF_ERROR(CheckWeightsOwner(caller, spec.initial_weights(), uploads_));
   TANDEM_ASSIGN_OR_RETURN(AdmittedJob admitted, names == nullptr ? admission_->Admit(spec)
                                                                  : admission_->AdmitMatched(spec, *names));
   TANDEM_RETURN_IF_ERROR(CheckPriority(caller, admitted.spec.priority()));
@@ -86,7 +97,7 @@ void JobRequests::AdmitWithData(const Caller& caller, const v1::JobSpec& spec,
 void JobRequests::BringData(const Caller& caller, const v1::JobSpec& spec,
                             absl::AnyInvocable<void(absl::StatusOr<HeldDataset>)> then) const {
   if (NamesUrls(spec.dataset())) {
-    if (absl::Status status = CheckWithoutData(spec); !status.ok()) return then(std::move(status));
+    if (absl::Status status = CheckWithoutData(caller, spec); !status.ok()) return then(std::move(status));
   }
   // Keeps the job's data set until the job exists.
   DatasetRegistry::Hold hold = registry_->HoldFor(spec.dataset().name());
@@ -108,7 +119,8 @@ v1::Job MakeUnsubmitted(JobMachine::NewJob job) {
   return made;
 }
 
-absl::Status JobRequests::CheckWithoutData(const v1::JobSpec& spec) const {
+absl::Status JobRequests::CheckWithoutData(const Caller& caller, const v1::JobSpec& spec) const {
+  TANDEM_RETURN_IF_ERROR(CheckWeightsOwner(caller, spec.initial_weights(), uploads_));
   const absl::Status status = admission_->Admit(spec).status();
   FieldViolations violations;
   for (const FieldViolation& violation : GetFieldViolations(status)) {

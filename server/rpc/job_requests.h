@@ -15,6 +15,7 @@
 #include "server/admission/admission.h"
 #include "server/auth/caller.h"
 #include "server/datasets/dataset_registry.h"
+#include "server/datasets/uploads.h"
 #include "server/jobs/job_machine.h"
 #include "server/rpc/lifecycle.h"
 #include "server/rpc/local_data.h"
@@ -60,18 +61,20 @@ class JobRequests {
  public:
   // All pointers must outlive this object.
   JobRequests(const Admission* admission, const JobMachine* jobs, const Scheduler* scheduler,
-              const Lifecycle* lifecycle, DatasetRegistry* registry, const LocalData* local_data,
-              const Quotas* quotas)
+              const Lifecycle* lifecycle, DatasetRegistry* registry, Uploads* uploads,
+              const LocalData* local_data, const Quotas* quotas)
       : admission_(admission),
         jobs_(jobs),
         scheduler_(scheduler),
         lifecycle_(lifecycle),
         registry_(registry),
+        uploads_(uploads),
         local_data_(local_data),
         quotas_(quotas) {}
 
   // Checks a whole job whose data is here. Checks its spec and priority, and the queue's and the disk's
-  // limits. Also checks if the job could ever run for the caller. Reads the data's files. Wrong fields begin
+  // limits. Also checks if the job could ever run for the caller, and if the caller may read an upload that
+  // has the initial weights. Reads the data's files. Wrong fields begin
   // with "spec.". Matches the data to `names`, if given. The returned job has no request id and no submitted
   // spec.
   absl::StatusOr<JobMachine::NewJob> Admit(const Caller& caller, const v1::JobSpec& spec,
@@ -93,13 +96,14 @@ class JobRequests {
   int64_t DataBytes(const v1::DatasetSpec& dataset) const { return local_data_->BytesOf(dataset); }
 
  private:
-  absl::Status CheckWithoutData(const v1::JobSpec& spec) const;
+  absl::Status CheckWithoutData(const Caller& caller, const v1::JobSpec& spec) const;
 
   const Admission* const admission_;
   const JobMachine* const jobs_;
   const Scheduler* const scheduler_;
   const Lifecycle* const lifecycle_;
   DatasetRegistry* const registry_;
+  Uploads* const uploads_;
   const LocalData* const local_data_;
   const Quotas* const quotas_;
 };

@@ -16,7 +16,8 @@ std::unique_ptr<grpc::Service> MakeJobService(const CallParts* calls, const RpcS
     context->AddInitialMetadata("tandem-cursor", absl::StrCat(request->after_cursor()));
   };
   auto service = std::make_unique<MethodTable>("tandem.v1.JobService", calls);
-  service->Unary("CreateJob", &rpc::CreateJob, parts.jobs, parts.lifecycle, requests, parts.user_pool);
+  service->Unary("CreateJob", &rpc::CreateJob, parts.jobs, parts.lifecycle, requests, parts.uploads,
+                 parts.user_pool);
   service->Unary("ParseJob", &rpc::ParseJob, parts.user_pool);
   service->Unary("GetJob", &rpc::GetJob, parts.jobs, parts.pool);
   service->Unary("GetJobHistory", &rpc::GetJobHistory, parts.jobs, parts.pool);

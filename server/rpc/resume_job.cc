@@ -13,6 +13,7 @@
 #include "engine/data/data_digest.h"
 #include "engine/data/source_paths.h"
 #include "engine/training/checkpoint_fit.h"
+#include "server/jobs/uploaded_weights.h"
 #include "server/rpc/handlers.h"
 #include "server/rpc/local_data.h"
 #include "server/rpc/permissions.h"
@@ -28,11 +29,19 @@ namespace {
 // Finds early if the job has no checkpoint, and so must start from initial weights that no longer exist.
 absl::Status CheckInitialWeights(const v1::Job& job, JobMachine* jobs) {
   const v1::InitialWeights& weights = job.spec().initial_weights();
-  if (!weights.has_artifact()) return absl::OkStatus();
+  const bool is_uploaded = UploadedWeights(weights).has_value();
+  if (!weights.has_artifact() && !is_uploaded) return absl::OkStatus();
   // Search like the job's worker, whatever the database has.
   TANDEM_ASSIGN_OR_RETURN(const std::vector<std::string> checkpoints,
                           ListCheckpointFiles(Env::Real(), job.folder()));
   if (!checkpoints.empty() || FindKeptWeights(job.folder()).has_value()) return absl::OkStatus();
+  if (is_uploaded) {
+    return WithReason(absl::FailedPreconditionError(absl::StrCat(
+                          "cannot resume ", job.name(),
+                          ": it has no checkpoint, and the uploaded file from which it starts was deleted; "
+                          "submit a new job with the file")),
+                      "INITIAL_WEIGHTS_DELETED");
+  }
   const absl::StatusOr<v1::Job> source = jobs->Get(JobId(weights.artifact().job()));
   if (!absl::IsNotFound(source.status())) return source.status();
   return WithReason(

@@ -173,7 +173,7 @@ RpcServer::RpcServer(const ListenAddress& address, Parts parts, const UnaryCount
       local_data_(parts_.datasets, parts_.remote, parts_.user_pool),
       quotas_(parts_.quota, parts_.disk_use, parts_.is_removing, parts_.uploads),
       requests_(parts_.admission, parts_.jobs, parts_.scheduler, parts_.lifecycle, parts_.registry,
-                &local_data_, &quotas_),
+                parts_.uploads, &local_data_, &quotas_),
       job_service_(
           MakeJobService(&call_parts_, parts_, &local_data_, &quotas_, &requests_, &checked_artifacts_)),
       model_service_(MakeModelService(&call_parts_, parts_, &local_data_)),

@@ -2,9 +2,11 @@
 
 #include <cerrno>
 #include <filesystem>
+#include <fstream>
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "engine/base/env.h"
 #include "engine/base/status_macros.h"
 #include "server/jobs/transitions.h"
@@ -68,6 +70,30 @@ absl::Status KeepWeights(const std::string& model, const std::string& job_folder
     return HasNoSecondNames(error) ? absl::UnimplementedError(status.message()) : status;
   }
   return Env::Real()->SyncDirectory(folder.string());
+}
+
+absl::Status KeepUploadedWeights(const std::string& file, const std::string& job_folder,
+                                 const LinkFunction& link) {
+  const absl::Status kept = KeepWeights(file, job_folder, link);
+  if (!absl::IsUnimplemented(kept)) return kept;
+  return LinkOrCopyFile(file, KeptWeightsPath(job_folder), link);
+}
+
+absl::Status LinkOrCopyFile(const std::string& from, const std::string& to, const LinkFunction& link) {
+  if (link(from.c_str(), to.c_str()) == 0) return absl::OkStatus();
+  if (!HasNoSecondNames(errno)) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("cannot link ", from, " to ", to));
+  }
+  std::ifstream source(from, std::ios::binary);
+  if (!source) return absl::ErrnoToStatus(errno, absl::StrCat("cannot read ", from));
+  return WriteFileAtomically(Env::Real(), to, [&](WritableFile& file) -> absl::Status {
+    std::string piece(size_t{1} << 20, '\0');
+    while (source.read(piece.data(), static_cast<std::streamsize>(piece.size())) || source.gcount() > 0) {
+      TANDEM_RETURN_IF_ERROR(file.Append(absl::string_view(piece).substr(0, source.gcount())));
+    }
+    if (source.bad()) return absl::InternalError(absl::StrCat("cannot read all of ", from));
+    return absl::OkStatus();
+  });
 }
 
 bool MayNeedKeptWeights(const v1::Job& job) {

@@ -8,10 +8,11 @@
 #include "absl/status/status.h"
 #include "tandem/v1/job.pb.h"
 
-// Other jobs' models from which jobs start. From its first run on, a job keeps such a model by a second name
-// (a hard link), so that it can start again from the same model if the other job is deleted. The name is in
-// the state folder beside the jobs' folders, because workers may write in those:
-// "kept-weights/<id>.safetensors" for the job with the folder "jobs/<id>".
+// Other jobs' models and uploaded files from which jobs start. A job keeps such a file by a second name (a
+// hard link), so that it can start again if the other job or the upload is deleted. A job keeps another job's
+// model from its first run on, and an uploaded file from before its creation. The name is in the state folder
+// beside the jobs' folders, because workers may write in those: "kept-weights/<id>.safetensors" for the job
+// with the folder "jobs/<id>".
 
 namespace tandem {
 
@@ -37,6 +38,14 @@ using LinkFunction = std::function<int(const char* from, const char* to)>;
 // durable. UNIMPLEMENTED: the file systems allow no second name. FAILED_PRECONDITION: it is no regular file.
 // Other errors name both paths.
 absl::Status KeepWeights(const std::string& model, const std::string& job_folder, const LinkFunction& link);
+
+// Makes the job with this folder keep a file of an upload, which never changes in place. Copies the file if
+// the file systems allow no second name. On OK the file is durable. Other errors are those of KeepWeights.
+absl::Status KeepUploadedWeights(const std::string& file, const std::string& job_folder,
+                                 const LinkFunction& link);
+
+// Links a file, which never changes in place. Copies the file if it can have no second name.
+absl::Status LinkOrCopyFile(const std::string& from, const std::string& to, const LinkFunction& link);
 
 // Returns true if the job may still start from the beginning: it has not ended, or can be resumed. Forks
 // start from a checkpoint and read no kept weights.

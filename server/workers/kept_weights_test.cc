@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <optional>
 #include <string>
 
@@ -47,6 +48,20 @@ TEST_F(KeptWeightsTest, LieBesideTheJobsFolders) {
   struct stat folder;
   ASSERT_EQ(stat((folder_.path() + "/kept-weights").c_str(), &folder), 0);
   EXPECT_EQ(folder.st_mode & 0777, 0700);
+}
+
+TEST_F(KeptWeightsTest, AnUploadedFileWithoutASecondNameIsCopied) {
+  const auto refuse = [](const char*, const char*) { return errno = EXDEV, -1; };
+  const absl::Status kept = KeepUploadedWeights(model_, job_, refuse);
+  ASSERT_TRUE(kept.ok()) << kept;
+  EXPECT_FALSE(std::filesystem::equivalent(KeptWeightsPath(job_), model_));
+  std::ifstream copy(KeptWeightsPath(job_));
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(copy), {}), "weights");
+  // Any other error is returned.
+  const auto fail = [](const char*, const char*) { return errno = ENOSPC, -1; };
+  EXPECT_EQ(KeepUploadedWeights(model_, folder_.path() + "/jobs/b", fail).code(),
+            absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(FindKeptWeights(folder_.path() + "/jobs/b"), std::nullopt);
 }
 
 TEST_F(KeptWeightsTest, NothingButFilesIsKept) {

@@ -20,6 +20,7 @@
 #include "engine/base/env.h"
 #include "engine/base/status_macros.h"
 #include "engine/checkpoint/checkpoint_folder.h"
+#include "server/jobs/uploaded_weights.h"
 #include "server/store/records.h"
 #include "server/workers/job_folder.h"
 #include "server/workers/job_locks.h"
@@ -118,6 +119,14 @@ std::vector<std::string> CollectiveEnvironment(const internal::v1::WorkerLaunch&
 
 absl::StatusOr<ModelFile> WorkerLauncher::InitialWeightsOf(const v1::Job& job) const {
   const v1::InitialWeights& weights = job.spec().initial_weights();
+  if (UploadedWeights(weights).has_value()) {
+    // Kept since before the job's creation. The upload may be gone.
+    std::optional<std::string> kept = FindKeptWeights(job.folder());
+    if (kept.has_value()) return ModelFile{*std::move(kept), ""};
+    return absl::FailedPreconditionError(
+        absl::StrCat("cannot start ", job.name(), ": the uploaded file of its initial_weights is missing at ",
+                     KeptWeightsPath(job.folder()), "; submit a new job with the file"));
+  }
   if (!weights.has_artifact()) return options_.find_weights(weights);
   absl::StatusOr<ModelFile> file = options_.find_weights(weights);
   if (std::optional<std::string> kept = FindKeptWeights(job.folder()); kept.has_value()) {

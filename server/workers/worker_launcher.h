@@ -68,7 +68,8 @@ class WorkerLauncher {
 
  private:
   // Returns WorkerLaunch.initial_weights_path and its digest. Keeps another job's model (kept_weights.h). If
-  // the file systems have no hard links, uses the model in place, and tells the job.
+  // the file systems have no hard links, uses the model in place, and tells the job. FAILED_PRECONDITION: the
+  // job starts from an uploaded file that it no longer keeps.
   absl::StatusOr<ModelFile> InitialWeightsOf(const v1::Job& job) const;
   // Starts one worker, which inherits `lock`.
   absl::StatusOr<std::unique_ptr<ProcessGroup>> LaunchOne(const internal::v1::WorkerLaunch& launch,

@@ -213,6 +213,22 @@ TEST_F(InitialWeightsTest, AnotherJobsModelIsKept) {
   EXPECT_FALSE(std::filesystem::exists(KeptWeightsPath(job_.folder())));
 }
 
+// The upload may be gone, so only the kept file counts.
+TEST_F(InitialWeightsTest, AnUploadedFileIsTheKeptFile) {
+  job_.mutable_spec()->mutable_initial_weights()->set_file("uploads/0123456789abcdef/a.safetensors");
+  const absl::Status missing = Launch(1);
+  EXPECT_EQ(missing.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(missing.message()), HasSubstr(KeptWeightsPath(job_.folder())));
+  ASSERT_TRUE(KeepUploadedWeights(model_, job_.folder(), ::link).ok());
+  std::filesystem::remove(model_);
+  for (const int attempt : {2, 3}) {
+    const absl::Status launched = Launch(attempt);
+    ASSERT_TRUE(launched.ok()) << launched;
+    EXPECT_EQ(PathGiven(attempt), KeptWeightsPath(job_.folder()));
+    EXPECT_EQ(Sha256Given(attempt), "");
+  }
+}
+
 // A training job replaces its best model, so its record's digest may not be the kept file's.
 TEST_F(InitialWeightsTest, TheDigestIsThatOfTheFileThatIsRead) {
   ASSERT_TRUE(Launch(1).ok());

@@ -339,6 +339,62 @@ TEST_F(ModelUseTest, BeginsWithAFile) {
       {"[16, 64]", "[17, 64]", "except_layers"});
 }
 
+// As a user of another machine begins with torchvision's weights: the file is in no data folder.
+TEST_F(ModelUseTest, BeginsWithAnUploadedFile) {
+  const std::string first = cli_.Train(SmallJobYaml({}));
+  const std::string model = ReadFile(daemon_->JobFolder(first) + "/model.safetensors");
+  scratch_->Write("data/weights.safetensors", model);
+  const std::string here = scratch_->Write("here/weights.safetensors", model);
+  const std::string plain = SmallJobYaml({});
+  const std::string by_file =
+      cli_.Train(absl::StrCat(plain, "initial_weights: {file: weights.safetensors}\n"));
+
+  // Both CPU devices are taken, so the job waits while the upload is removed and the daemon restarts.
+  const std::string file = scratch_->Write("plain.yaml", plain);
+  const CliResult long_one =
+      cli_.Run({"submit", file, "--set", "training.epochs=1000000", "--set", "replicas.count=2"});
+  ASSERT_EQ(long_one.exit_code, 0) << long_one;
+  const CliResult submitted = cli_.Run({"submit", file, "--weights", here});
+  ASSERT_EQ(submitted.exit_code, 0) << submitted;
+  const std::string second = Cli::SubmittedJob(submitted);
+  Api api(*daemon_);
+  const std::string uploaded = api.Get(second).spec().initial_weights().file();
+  ASSERT_THAT(uploaded, ::testing::StartsWith("uploads/"));
+  const std::string upload = uploaded.substr(0, uploaded.rfind('/'));
+  const CliResult removed = cli_.Run({"datasets", "uploads", "--remove", upload});
+  ASSERT_EQ(removed.exit_code, 0) << removed;
+  EXPECT_TRUE(WaitUntil([&] { return !std::filesystem::exists(scratch_->File("state/" + upload)); }));
+  ExpectRefused(
+      {"validate",
+       scratch_->Write("bad.yaml", absl::StrCat(plain, "initial_weights: {file: ", uploaded, "}\n"))},
+      {"initial_weights.file", "there is no such upload"});
+  daemon_->Kill();
+  const absl::Status restarted = daemon_->Start();
+  ASSERT_TRUE(restarted.ok()) << restarted;
+  ASSERT_EQ(api.Get(second).state(), v1::JOB_STATE_QUEUED);
+  const std::string kept = absl::StrCat(scratch_->File("state/kept-weights/"),
+                                        second.substr(second.find('/') + 1), ".safetensors");
+  EXPECT_EQ(ReadFile(kept), model);
+  ASSERT_EQ(cli_.Run({"cancel", Cli::SubmittedJob(long_one)}).exit_code, 0);
+  const CliResult followed = cli_.Run({"watch", second}, absl::Minutes(4));
+  EXPECT_EQ(followed.exit_code, 0) << followed;
+  const SafetensorsContents expected = Model(by_file), actual = Model(second), beginning = Model(first);
+  for (const char* name : {"dense_1.weight", "dense_2.bias"}) {
+    ASSERT_NE(actual.Find(name), nullptr);
+    EXPECT_THAT(actual.Find(name)->data<float>(),
+                ::testing::ElementsAreArray(expected.Find(name)->data<float>()))
+        << name;
+    EXPECT_THAT(actual.Find(name)->data<float>(),
+                ::testing::Not(::testing::ElementsAreArray(beginning.Find(name)->data<float>())))
+        << name;
+  }
+  // A fork starts from its checkpoint, without the file.
+  const CliResult forked =
+      cli_.Run({"fork", second, "--set", "training.epochs=9", "--follow"}, absl::Minutes(4));
+  EXPECT_EQ(forked.exit_code, 0) << forked;
+  EXPECT_TRUE(WaitUntil([&] { return !std::filesystem::exists(kept); }));
+}
+
 TEST_F(ModelUseTest, NamesWhatIsWrongWithAnEvaluation) {
   const std::string job = cli_.Train(SmallJobYaml({}));
   ExpectRefused({"evaluate", job, "--dataset", "fashion-mnist"}, {"[1, 28, 28]", "[1, 8, 8]"});

@@ -17,10 +17,12 @@ struct SubmitOptions {
 };
 
 int RunSubmit(Session& session, const SubmitOptions& options) {
-  const absl::optional<client::JobFile> file = ReadJob(session, options.source);
+  absl::optional<client::JobFile> file = ReadJob(session, options.source);
   if (!file.has_value()) return kBadUsage;
   const absl::StatusOr<client::Client*> client = session.Connect();
   if (!client.ok()) return session.Fail(client.status());
+  if (const int code = UploadWeights(session, **client, options.source, &file->spec); code != kSucceeded)
+    return code;
   const std::string request_id = options.request_id.empty() ? RandomRequestId() : options.request_id;
   const absl::StatusOr<v1::Job> job = (*client)->CreateJob(file->spec, request_id, /*validate_only=*/false);
   if (!job.ok()) {

@@ -7,10 +7,11 @@ namespace tandem::cli {
 namespace {
 
 int RunValidate(Session& session, const JobSource& source) {
-  const absl::optional<client::JobFile> file = ReadJob(session, source);
+  absl::optional<client::JobFile> file = ReadJob(session, source);
   if (!file.has_value()) return kBadUsage;
   const absl::StatusOr<client::Client*> client = session.Connect();
   if (!client.ok()) return session.Fail(client.status());
+  if (const int code = UploadWeights(session, **client, source, &file->spec); code != kSucceeded) return code;
   const absl::StatusOr<v1::Job> job = (*client)->CreateJob(file->spec, "", /*validate_only=*/true);
   if (!job.ok()) return FailJob(session, source, *file, job.status());
   if (session.structured()) return session.Print(*job);

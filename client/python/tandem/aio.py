@@ -229,11 +229,13 @@ class Client:
     async def parse(self, job: JobLike, set: Optional[Mapping[str, Any]] = None) -> job_pb2.JobSpec:
         return await _run(self._client.parse, job, set)
 
-    async def submit(self, job: JobLike, set: Optional[Mapping[str, Any]] = None, *, request_id: str = "") -> Job:
-        return Job(await _run(self._client.submit, job, set, request_id=request_id))
+    async def submit(self, job: JobLike, set: Optional[Mapping[str, Any]] = None, *, weights: Union[str, "os.PathLike[str]", None] = None,
+                     request_id: str = "") -> Job:
+        return Job(await _run(self._client.submit, job, set, weights=weights, request_id=request_id))
 
-    async def validate(self, job: JobLike, set: Optional[Mapping[str, Any]] = None) -> job_pb2.JobSpec:
-        return await _run(self._client.validate, job, set)
+    async def validate(self, job: JobLike, set: Optional[Mapping[str, Any]] = None, *,
+                       weights: Union[str, "os.PathLike[str]", None] = None) -> job_pb2.JobSpec:
+        return await _run(self._client.validate, job, set, weights=weights)
 
     async def job(self, name: str) -> Job:
         return Job(await _run(self._client.job, name))

@@ -92,8 +92,13 @@ class Client:
         text.check(parsed.problems, changes)
         return parsed.sweep
 
-    def submit(self, job: JobLike, set: Optional[Mapping[str, Any]] = None, *, request_id: str = "") -> Job:
+    def submit(self, job: JobLike, set: Optional[Mapping[str, Any]] = None, *, weights: Union[str, "os.PathLike[str]", None] = None,
+               request_id: str = "") -> Job:
         """Submits a job, durably, and returns it. Waits while the daemon fetches its data.
+
+        `weights` is a safetensors file of this machine. It is uploaded, and the job starts from its weights (`initial_weights.file`). The
+        daemon keeps the upload for a week after its last use, so that the next call sends nothing. The job keeps the file itself. Raises
+        InvalidRequest if the job has a source of initial_weights, too.
 
         A second call with the same `request_id` and the same job returns the first call's job. At most 128 printable characters.
         Default: a random id.
@@ -102,13 +107,31 @@ class Client:
         the daemon refuses values. Both have all fields that are wrong. Raises Unavailable if no answer came. Then the daemon may have the
         job: the error names the request id, and a call with this id creates no second job.
         """
-        request = job_service_pb2.CreateJobRequest(spec=self.parse(job, set), request_id=request_id)
+        request = job_service_pb2.CreateJobRequest(spec=self._with_weights(self.parse(job, set), weights), request_id=request_id)
         return Job(self, self.connection.create(self.calls.jobs.create_job, request).name)
 
-    def validate(self, job: JobLike, set: Optional[Mapping[str, Any]] = None) -> job_pb2.JobSpec:
+    def validate(self, job: JobLike, set: Optional[Mapping[str, Any]] = None, *,
+                 weights: Union[str, "os.PathLike[str]", None] = None) -> job_pb2.JobSpec:
         """Checks a job as `submit` does, and returns it as it would be, with its defaults."""
-        request = job_service_pb2.CreateJobRequest(spec=self.parse(job, set), validate_only=True)
+        request = job_service_pb2.CreateJobRequest(spec=self._with_weights(self.parse(job, set), weights), validate_only=True)
         return self.connection.call(self.calls.jobs.create_job, request, self.connection.reading_timeout).spec
+
+    def _with_weights(self, spec: job_pb2.JobSpec, weights: Union[str, "os.PathLike[str]", None]) -> job_pb2.JobSpec:
+        """The job with an upload of the file `weights` as initial weights."""
+        if weights is None:
+            return spec
+        given = spec.initial_weights.WhichOneof("source")
+        if given is not None:
+            raise InvalidRequest(f"weights: is {os.fspath(weights)}, but the job has initial_weights.{given}; give only one of them",
+                                 "INVALID_ARGUMENT")
+        path = pathlib.Path(weights)
+        if not path.is_file():
+            raise InvalidRequest(f"weights: there is no file {path}", "INVALID_ARGUMENT")
+        # The caller's message stays as it is.
+        copy = job_pb2.JobSpec()
+        copy.CopyFrom(spec)
+        copy.initial_weights.file = f"{self.datasets._upload_files([(path.name, path)])}/{path.name}"
+        return copy
 
     def job(self, name: str) -> Job:
         """The job with this id. NotFound if there is none."""
@@ -182,7 +205,7 @@ class Datasets:
         known = self._find(name)
         ordered = sorted(files.items(), key=lambda item: item[0].encode())
         digests = [_digest(local) for _, local in ordered]
-        manifest = hashlib.sha256("".join(f"{digest}  {path}\n" for (path, _), digest in zip(ordered, digests)).encode()).digest()
+        manifest = _manifest(ordered, digests)
         if known is not None:
             if known.manifest_sha256 != manifest or known.spec != parsed:
                 raise TandemError(f"cannot add {name}: a data set of this name exists; give another name, or remove it with "
@@ -251,6 +274,11 @@ class Datasets:
             return None
         # A public data set that was not fetched is known by its name alone.
         return found if found.origin != dataset_pb2.DATASET_ORIGIN_UNSPECIFIED else None
+
+    def _upload_files(self, ordered: "List[tuple[str, pathlib.Path]]", progress: Optional[bool] = None) -> str:
+        """Uploads files by their paths in the upload, in the order of these paths. Returns "uploads/<id>"."""
+        digests = [_digest(local) for _, local in ordered]
+        return self._upload(ordered, digests, _manifest(ordered, digests), Bar(progress)).name
 
     def _upload(self, ordered: "List[tuple[str, pathlib.Path]]", digests: List[str], manifest: bytes,
                 bar: Bar) -> dataset_service_pb2.Upload:
@@ -390,6 +418,10 @@ def _digest(local: pathlib.Path) -> str:
             check_cancelled()
             digest.update(piece)
     return digest.hexdigest()
+
+
+def _manifest(ordered: "List[tuple[str, pathlib.Path]]", digests: List[str]) -> bytes:
+    return hashlib.sha256("".join(f"{digest}  {path}\n" for (path, _), digest in zip(ordered, digests)).encode()).digest()
 
 
 def _noting(errors: List[Exception], items: Iterator[Any]) -> Iterator[Any]:

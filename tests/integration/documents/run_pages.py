@@ -20,6 +20,7 @@ NOT_RUN = {
     "tandem datasets fetch": "needs the Internet",
     "tandem --address gpu-box": "needs another machine; tests/integration/network_namespace.sh has one",
     "tandem shutdown": "the daemon serves the other examples",
+    "tandem submit pictures.yaml": "needs torchvision's weights; tests/integration:model_use_test uploads weights",
     "tandem devices exclude gpu": "needs a GPU", "tandem devices show gpu": "needs a GPU",
     "tandemd": "runs until it is stopped; tests/integration/signals_of_life.sh runs it",
     "curl": "tests/integration/signals_of_life.sh runs it",

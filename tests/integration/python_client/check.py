@@ -197,6 +197,30 @@ def check_downloads(client: tandem.Client) -> None:
     asyncio.run(download_async())
 
 
+def check_weights(client: tandem.Client, job: tandem.Job) -> None:
+    """A job begins with the weights of a file of this machine."""
+    path = job.download(SCRATCH / "start.safetensors")
+    # With this rate, no parameter changes.
+    spec = client.parse(SCRATCH / "job.yaml", {"training.epochs": 1, "training.optimizer.sgd.learning_rate": 1e-30})
+    begun = client.submit(spec, weights=path)
+    assert not spec.HasField("initial_weights")
+    file = begun.get().spec.initial_weights.file
+    assert file.startswith("uploads/") and file.endswith("/start.safetensors"), file
+    # The upload is found again.
+    assert client.validate(spec, weights=path).initial_weights.file == file
+    begun.wait()
+    wanted, model = job.model(), begun.model()
+    for name, array in wanted.items():
+        assert (model[name] == array).all(), name
+    for wrong in (lambda: client.submit(spec, {"initial_weights.file": "a.safetensors"}, weights=path),
+                  lambda: client.submit(spec, weights=SCRATCH / "none.safetensors")):
+        try:
+            wrong()
+            raise SystemExit("the weights are wrong")
+        except tandem.InvalidRequest as error:
+            assert str(error).startswith("weights: "), error
+
+
 class LostConnection(grpc.RpcError):
     """A connection broke."""
 
@@ -825,6 +849,7 @@ with tandem.connect() as the_client:
     the_job = check_cut_connections(the_client)
     check_model(the_job)
     check_downloads(the_client)
+    check_weights(the_client, the_job)
     check_predict(the_job)
     check_predict_frames(the_client)
     check_repeated_epochs()
