@@ -83,8 +83,8 @@ std::string JoinSurrogates(absl::string_view text) {
   return joined;
 }
 
-// Throws if the text ends within the quotes of its last scalar. yaml-cpp finds this only if no line break ends
-// the text. With a line break, the scalar silently takes the rest of the text.
+// Throws if the text ends within the quotes of its last scalar. yaml-cpp finds this only if no line break
+// ends the text. With a line break, the scalar silently takes the rest of the text.
 void CheckLastQuote(const std::string& content, const YAML::Mark& last_scalar) {
   std::istringstream stream(std::string(absl::StripTrailingAsciiWhitespace(content)));
   YAML::Parser parser(stream);

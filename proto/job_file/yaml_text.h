@@ -14,10 +14,10 @@ struct YamlText {
   bool has_more = false;  // Whether a second document follows the first.
 };
 
-// Parses a YAML text. Throws yaml-cpp's exceptions, also if the text has more than 80,000 keys and values,
-// or ends within quotes. Accepts JSON's pairs of escapes for a character beyond U+FFFF, such as `\ud83d\ude00`, which yaml-cpp
-// refuses. Replaces YAML::LoadAll, which returns documents without end if a text begins with a comma
-// (yaml-cpp 0.7).
+// Parses a YAML text. Throws yaml-cpp's exceptions, also if the text has more than 80,000 keys and values, or
+// ends within quotes. Accepts JSON's pairs of escapes for a character beyond U+FFFF, such as `\ud83d\ude00`,
+// which yaml-cpp refuses. Replaces YAML::LoadAll, which returns documents without end if a text begins with a
+// comma (yaml-cpp 0.7).
 YamlText LoadYaml(const std::string& content);
 
 }  // namespace tandem
