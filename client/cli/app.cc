@@ -20,9 +20,8 @@ namespace tandem::cli {
 namespace {
 
 constexpr char kFooter[] =
-    "JOB is a job's id, or a beginning that no other id has. BEGINNING@ is the newest of several jobs, and @ "
-    "the\n"
-    "newest of all.\n"
+    "JOB is a job's id, or a beginning that no other id has. BEGINNING@ is the newest job whose id begins\n"
+    "with BEGINNING, and @ is the newest of all jobs.\n"
     "Global options may precede or follow the command. These environment variables set missing options:\n"
     "TANDEM_ADDRESS, TANDEM_STATE (--state-folder), TANDEM_TOKEN_FILE, TANDEM_TLS_CA, TANDEM_TLS_CERT,\n"
     "TANDEM_TLS_KEY, TANDEM_TLS_SERVER_NAME, TANDEM_TIMEOUT, TANDEM_RECONNECT_TIMEOUT, TANDEM_OUTPUT.\n"

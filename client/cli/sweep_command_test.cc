@@ -290,6 +290,8 @@ TEST_F(SweepCommandTest, ABeginningOfTwoSweepsNamesBoth) {
   };
   EXPECT_EQ(Run({"sweep", "list"}), 0) << terminal_.err();
   EXPECT_THAT(terminal_.out(), HasSubstr("no sweeps yet; "));
+  EXPECT_EQ(Run({"sweep", "show", "@"}), 2);
+  EXPECT_THAT(terminal_.err(), HasSubstr("there are no sweeps; `tandem sweep FILE` sends a sweep\n"));
 }
 
 // Answers with a sweep whose first job trains, then ends. The daemon is away once meanwhile.

@@ -100,39 +100,55 @@ std::string CsvField(const std::string& text) {
   return absl::StrCat("\"", absl::StrReplaceAll(text, {{"\"", "\"\""}}), "\"");
 }
 
-// Returns the predictions as a CSV table with all digits. A network's output has a column for each number.
-std::string RenderCsv(const std::vector<v1::Prediction>& predictions) {
-  int classes = 0, outputs = 0;
-  for (const v1::Prediction& prediction : predictions) {
-    classes = std::max(classes, prediction.classes_size());
-    outputs = std::max(outputs, prediction.outputs_size());
-  }
-  std::string text = "input,sample";
-  for (int i = 0; i < classes; ++i) {
-    const std::string rank = i == 0 ? "" : absl::StrCat("_", i + 1);
-    absl::StrAppend(&text, ",class", rank, ",probability", rank);
-  }
-  for (int i = 0; i < outputs; ++i) absl::StrAppend(&text, ",output_", i);
-  text += "\n";
-  for (const v1::Prediction& prediction : predictions) {
-    absl::StrAppend(&text, CsvField(prediction.input()), ",", prediction.sample());
-    for (int i = 0; i < classes; ++i) {
-      if (i >= prediction.classes_size()) {
-        text += ",,";
-        continue;
+// Predictions as a CSV table with all digits. Holds only the table's text, because a table may have millions
+// of rows. A network's output has a column for each number.
+class CsvText {
+ public:
+  // Appends the predictions of a call. The first call chooses the columns: the predictions of a model have
+  // equal numbers of classes and outputs.
+  void Add(const std::vector<v1::Prediction>& predictions) {
+    if (text_.empty()) Begin(predictions);
+    for (const v1::Prediction& prediction : predictions) {
+      absl::StrAppend(&text_, CsvField(prediction.input()), ",", prediction.sample());
+      for (int i = 0; i < classes_; ++i) {
+        if (i >= prediction.classes_size()) {
+          text_ += ",,";
+          continue;
+        }
+        const v1::ClassScore& score = prediction.classes(i);
+        absl::StrAppend(&text_, ",",
+                        score.name().empty() ? absl::StrCat(score.index()) : CsvField(score.name()), ",",
+                        absl::StrFormat("%.17g", score.probability()));
       }
-      const v1::ClassScore& score = prediction.classes(i);
-      absl::StrAppend(&text, ",", score.name().empty() ? absl::StrCat(score.index()) : CsvField(score.name()),
-                      ",", absl::StrFormat("%.17g", score.probability()));
+      for (int i = 0; i < outputs_; ++i) {
+        text_ += ",";
+        if (i < prediction.outputs_size()) absl::StrAppendFormat(&text_, "%.9g", prediction.outputs(i));
+      }
+      text_ += "\n";
     }
-    for (int i = 0; i < outputs; ++i) {
-      text += ",";
-      if (i < prediction.outputs_size()) absl::StrAppendFormat(&text, "%.9g", prediction.outputs(i));
-    }
-    text += "\n";
   }
-  return text;
-}
+
+  const std::string& text() const { return text_; }
+
+ private:
+  void Begin(const std::vector<v1::Prediction>& predictions) {
+    for (const v1::Prediction& prediction : predictions) {
+      classes_ = std::max(classes_, prediction.classes_size());
+      outputs_ = std::max(outputs_, prediction.outputs_size());
+    }
+    text_ = "input,sample";
+    for (int i = 0; i < classes_; ++i) {
+      const std::string rank = i == 0 ? "" : absl::StrCat("_", i + 1);
+      absl::StrAppend(&text_, ",class", rank, ",probability", rank);
+    }
+    for (int i = 0; i < outputs_; ++i) absl::StrAppend(&text_, ",output_", i);
+    text_ += "\n";
+  }
+
+  int classes_ = 0;
+  int outputs_ = 0;
+  std::string text_;
+};
 
 int RunPredict(Session& session, const PredictOptions& options) {
   if (options.csv && session.structured()) {
@@ -146,6 +162,7 @@ int RunPredict(Session& session, const PredictOptions& options) {
   Terminal& terminal = session.terminal();
   StreamNotes observer(terminal);
   std::vector<v1::Prediction> predictions;
+  CsvText csv;
   std::vector<std::string> notes;
   const absl::StatusOr<std::vector<std::string>> files = PredictFiles(options.inputs, notes);
   if (!files.ok()) return session.Fail(files.status());
@@ -179,30 +196,37 @@ int RunPredict(Session& session, const PredictOptions& options) {
       *request.add_inputs() = part.input;
       if (part.is_alone) break;
     }
+    const bool continues_table = part.table_rows > 0 && !part.begins_table;
+    const int64_t first_sample = continues_table ? numbers.samples() : part.first_sample;
+    // The place of a part after the first, for messages.
+    const std::string place =
+        first_sample > 0 ? absl::StrCat(part.input.label(), " from sample ", first_sample) : "";
     std::vector<v1::Prediction> answers;
     absl::Status status = (*client)->Predict(request, observer, [&](const v1::PredictResponse& response) {
       for (const std::string& notice : response.notices()) {
-        terminal.Err(Printable(absl::StrCat("notice: ", notice, "\n")));
+        terminal.Err(Printable(absl::StrCat("notice: ", place, place.empty() ? "" : ": ", notice, "\n")));
       }
       answers.insert(answers.end(), response.predictions().begin(), response.predictions().end());
     });
     if (absl::IsCancelled(status) && terminal.Interrupted()) return kDetached;
-    const bool continues_table = part.table_rows > 0 && !part.begins_table;
-    const int64_t first_sample = continues_table ? numbers.samples() : part.first_sample;
-    if (!status.ok() && first_sample > 0) {
-      request.mutable_inputs(0)->set_label(absl::StrCat(part.input.label(), " from sample ", first_sample));
+    if (!status.ok()) {
+      if (!place.empty()) request.mutable_inputs(0)->set_label(place);
+      return FailInputs(session, request, status);
     }
-    if (!status.ok()) return FailInputs(session, request, status);
     if (part.table_rows > 0) {
       status = numbers.Number(part, answers);
       if (!status.ok()) return session.Fail(status);
     } else if (first_sample > 0) {
       for (v1::Prediction& answer : answers) answer.set_sample(first_sample + answer.sample());
     }
-    std::move(answers.begin(), answers.end(), std::back_inserter(predictions));
+    for (v1::Prediction& answer : answers) session.MakeShowable(&answer);
+    if (options.csv) {
+      csv.Add(answers);
+    } else {
+      std::move(answers.begin(), answers.end(), std::back_inserter(predictions));
+    }
   }
-  for (v1::Prediction& prediction : predictions) session.MakeShowable(&prediction);
-  terminal.Out(options.csv                                     ? RenderCsv(predictions)
+  terminal.Out(options.csv                                     ? csv.text()
                : session.options.output == OutputFormat::kJson ? ToJson(Pointers(predictions), Zeros::kShown)
                : session.structured() ? Structured(session.options.output, Pointers(predictions))
                                       : RenderTable(predictions, session.style()));

@@ -77,6 +77,7 @@ absl::StatusOr<v1::Sweep> FindSweep(client::Client& client, absl::string_view re
         matches.size(), " sweeps begin with `", id, "`: ", matches[0], ", ", matches[1],
         matches.size() > 2 ? ", ..." : "", "; write more of the id, or `", id, "@` for the newest"));
   }
+  if (id.empty()) return absl::NotFoundError("there are no sweeps; `tandem sweep FILE` sends a sweep");
   const std::string nearest = NearestName(id, ids);
   return absl::NotFoundError(absl::StrCat("no sweep's id begins with ", Quoted(id), "; ",
                                           nearest.empty() ? "`tandem sweep list` shows the sweeps"

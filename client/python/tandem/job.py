@@ -64,12 +64,17 @@ def _rows_of(frame: Any) -> "Iterator[tuple[int, prediction_pb2.PredictInput]]":
     """The parts of a pandas.DataFrame that fit into a call, as CSV tables, each with the number of its rows."""
     if len(frame) == 0:
         raise InvalidRequest(NO_SAMPLES, "INVALID_ARGUMENT")
+    names = list(frame.columns)
     # Numbers that pandas gives to columns without names would be read as a sample.
-    names = all(isinstance(name, str) for name in frame.columns)
+    has_names = names != list(range(len(names)))
+    wrong = [name for name in names if not isinstance(name, str)]
+    if has_names and wrong:
+        raise InvalidRequest(f"cannot predict: the column name {wrong[0]!r} is not a text; name each column as in the training table",
+                             "INVALID_ARGUMENT")
     begin, each = 0, MOST_SAMPLES
     while begin < len(frame):
         part = frame.iloc[begin:begin + each]
-        table = part.to_csv(index=False, header=names).encode()
+        table = part.to_csv(index=False, header=has_names).encode()
         if len(table) > MOST_BYTES and len(part) > 1:
             each = len(part) // 2
             continue
@@ -257,7 +262,8 @@ class Job:
 
         `samples` has the shape and type of a sample of the job, or one more dimension in front for several samples. The
         result has one more dimension in the same case. For a model of a table, `samples` may be a pandas.DataFrame: columns
-        are matched by their names, and other columns are left out. `artifact` is the model, as for `model`.
+        are matched by their names, and other columns are left out. Columns without names, which pandas numbers from 0, are
+        taken in their order. InvalidRequest if another column's name is not a text. `artifact` is the model, as for `model`.
         """
         predictions, many = self._ask(samples, artifact, top_k=0, outputs=True)
         outputs = numpy.array([numpy.array(one.outputs, "float32").reshape(tuple(one.output_shape)) for one in predictions])
@@ -271,7 +277,9 @@ class Job:
                        [[one.name for one in each.classes] for each in predictions])
 
     def _ask(self, samples: Any, artifact: str, top_k: int, outputs: bool) -> "tuple[List[prediction_pb2.Prediction], bool]":
-        parts, many = (_rows_of(samples), True) if hasattr(samples, "to_csv") else self._arrays_of(samples)
+        # A pandas.Series has no columns, and is an array.
+        is_frame = hasattr(samples, "to_csv") and hasattr(samples, "columns")
+        parts, many = (_rows_of(samples), True) if is_frame else self._arrays_of(samples)
         predictions: List[prediction_pb2.Prediction] = []
         for count, part in parts:
             request = model_service_pb2.PredictRequest(name=self.name, artifact=artifact, top_k=top_k, outputs=outputs, inputs=[part])

@@ -272,13 +272,17 @@ def check_predict_frames(client: tandem.Client) -> None:
     wanted = 3 * rows[:, :1] - rows[:, 1:]
     predictions = job.predict(frame[["b", "price", "a"]])
     assert predictions.shape == (40, 1) and not abs(predictions - wanted).max() > 1e-3, predictions
+    assert numpy.allclose(job.predict(frame[["a", "b"]].iloc[0]), predictions[0], rtol=1e-5, atol=1e-6)
     kept = tandem.job.MOST_SAMPLES, tandem.job.MOST_BYTES
     for most in ((7, kept[1]), (kept[0], 200)):
         tandem.job.MOST_SAMPLES, tandem.job.MOST_BYTES = most
         assert numpy.allclose(job.predict(frame), predictions, rtol=1e-5, atol=1e-6)
         assert numpy.allclose(job.predict(pandas.DataFrame(rows)), predictions, rtol=1e-5, atol=1e-6)
     tandem.job.MOST_SAMPLES, tandem.job.MOST_BYTES = kept
-    for samples, words in ((frame[:0], "there are no samples"), (frame[["a"]], "\"b\""),
+    # Columns that are not numbered from 0 are not taken by position.
+    named = pandas.DataFrame(rows, columns=["a", 1])
+    for samples, words in ((frame[:0], "there are no samples"), (frame[["a"]], "\"b\""), (named, "the column name 1 is not a text"),
+                           (pandas.DataFrame(rows)[[1, 0]], "the column name 1 is not a text"),
                            (pandas.DataFrame(rows, columns=["0", "1"]), "samples gave 4 predictions")):
         try:
             job.predict(samples)
