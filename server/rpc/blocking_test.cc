@@ -88,7 +88,8 @@ TEST_F(BlockingTest, ReadsOnThePool) {
   ExpectOnPool(&rpc::GetJob, Named<v1::GetJobRequest>(job), jobs_.get(), &idle_);
   ExpectOnPool(&rpc::GetJobHistory, Named<v1::GetJobHistoryRequest>(job), jobs_.get(), &idle_);
   ExpectOnPool(&rpc::ListJobs, v1::ListJobsRequest(), jobs_.get(), &idle_);
-  ExpectOnPool(&rpc::CreateJob, Request("b", "r1"), jobs_.get(), &lifecycle_, nullptr, &idle_);
+  ExpectOnPool(&rpc::CreateJob, Request("b", "r1"), jobs_.get(), &lifecycle_, nullptr, uploads_.get(),
+               &idle_);
   ExpectOnPool(&rpc::CancelJob, Named<v1::CancelJobRequest>(job), jobs_.get(), &idle_);
   ExpectStreamOnPool(&rpc::ReadLog, Named<v1::ReadLogRequest>(job), jobs_.get(), events_.get(), files_.get(),
                      &idle_);
