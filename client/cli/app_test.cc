@@ -317,16 +317,30 @@ TEST_F(AppTest, TheNewestOfSeveralJobsIsFound) {
     return grpc::Status::OK;
   };
   // The daemon lists the newest job first: lenet-1, mlp-1a, mlp-1b.
-  EXPECT_EQ(Run({"cancel", "mlp@", "jobs/mlp-@", "@", "len@"}), 0) << terminal_.err();
-  EXPECT_EQ(terminal_.out(),
-            "mlp-1a cancelling\nmlp-1a cancelling\nlenet-1 cancelling\nlenet-1 cancelling\n");
+  EXPECT_EQ(Run({"cancel", "mlp@", "jobs/mlp-@", "len@"}), 0) << terminal_.err();
+  EXPECT_EQ(terminal_.out(), "mlp-1a cancelling\nmlp-1a cancelling\nlenet-1 cancelling\n");
+  EXPECT_EQ(RunAnew({"describe", "@"}), 0) << terminal_.err();
+  EXPECT_THAT(terminal_.out(), HasSubstr("lenet-1"));
   EXPECT_EQ(RunAnew({"cancel", "mpl@"}), 2);
   EXPECT_THAT(terminal_.err(), HasSubstr("no job's id begins with `mpl`"));
   EXPECT_EQ(RunAnew({"cancel", "m@p"}), 2);
   EXPECT_THAT(terminal_.err(), HasSubstr("it is not a job's name"));
   daemon_.list_jobs = [](const v1::ListJobsRequest&, v1::ListJobsResponse*) { return grpc::Status::OK; };
-  EXPECT_EQ(RunAnew({"cancel", "@"}), 2);
+  EXPECT_EQ(RunAnew({"describe", "@"}), 2);
   EXPECT_THAT(terminal_.err(), HasSubstr("there are no jobs"));
+}
+
+TEST_F(AppTest, TheNewestOfAllJobsIsNotChanged) {
+  daemon_.cancel_job = [](const v1::CancelJobRequest&, v1::Job*) {
+    ADD_FAILURE() << "a job was cancelled";
+    return grpc::Status::OK;
+  };
+  const std::vector<std::vector<std::string>> commands = {
+      {"cancel", "@"}, {"pause", "jobs/@"}, {"delete", "@"}, {"priority", "@", "3"}};
+  for (const std::vector<std::string>& command : commands) {
+    EXPECT_EQ(RunAnew(command), 2) << command[0];
+    EXPECT_THAT(terminal_.err(), HasSubstr("write the beginning of its id before the @")) << command[0];
+  }
 }
 
 TEST_F(AppTest, JobsArePausedAndResumed) {

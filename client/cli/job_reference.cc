@@ -57,4 +57,14 @@ absl::StatusOr<v1::Job> FindJob(client::Client& client, absl::string_view refere
                    "@` for the newest"));
 }
 
+absl::StatusOr<v1::Job> FindJobToChange(client::Client& client, absl::string_view reference) {
+  if (JobId(reference) == "@") {
+    return absl::InvalidArgumentError(
+        "cannot change the job \"@\": the newest of all jobs may be another user's; write the beginning of "
+        "its "
+        "id before the @");
+  }
+  return FindJob(client, reference);
+}
+
 }  // namespace tandem::cli

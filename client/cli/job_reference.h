@@ -15,6 +15,10 @@ namespace tandem::cli {
 // Other errors are the daemon's.
 absl::StatusOr<v1::Job> FindJob(client::Client& client, absl::string_view reference);
 
+// As FindJob, for a command that changes the job. INVALID_ARGUMENT for "@": the newest of all jobs may be
+// another than the caller thinks of, such as another user's.
+absl::StatusOr<v1::Job> FindJobToChange(client::Client& client, absl::string_view reference);
+
 // Returns "ID" for "jobs/ID".
 std::string JobId(absl::string_view name);
 

@@ -20,7 +20,7 @@ int RunOnEach(Session& session, const std::vector<std::string>& references, cons
   return ChangeEach<v1::Job>(
       session, references,
       [&](client::Client& client, const std::string& reference) {
-        absl::StatusOr<v1::Job> job = FindJob(client, reference);
+        absl::StatusOr<v1::Job> job = FindJobToChange(client, reference);
         if (job.ok()) job = request(client, job->name());
         return job;
       },

@@ -10,7 +10,7 @@ int RunDelete(Session& session, const std::vector<std::string>& references) {
   return ChangeEach<v1::Job>(
       session, references,
       [](client::Client& client, const std::string& reference) -> absl::StatusOr<v1::Job> {
-        absl::StatusOr<v1::Job> job = FindJob(client, reference);
+        absl::StatusOr<v1::Job> job = FindJobToChange(client, reference);
         if (!job.ok()) return job;
         if (absl::Status deleted = client.DeleteJob(job->name()); !deleted.ok()) return deleted;
         return job;

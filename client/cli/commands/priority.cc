@@ -13,7 +13,7 @@ struct PriorityOptions {
 int RunPriority(Session& session, const PriorityOptions& options) {
   const absl::StatusOr<client::Client*> client = session.Connect();
   if (!client.ok()) return session.Fail(client.status());
-  absl::StatusOr<v1::Job> job = FindJob(**client, options.job);
+  absl::StatusOr<v1::Job> job = FindJobToChange(**client, options.job);
   if (job.ok()) job = (*client)->SetPriority(job->name(), options.priority);
   if (!job.ok()) return session.Fail(job.status());
   session.MakeShowable(&*job);
