@@ -192,76 +192,6 @@ TEST_F(AppTest, OverridesReachTheDaemon) {
   EXPECT_EQ(terminal_.out(), "submitted lenet-1\nfollow it with: tandem watch lenet-1\n");
 }
 
-class WeightsTest : public AppTest {
- protected:
-  WeightsTest() {
-    daemon_.create_upload = [this](const v1::CreateUploadRequest& request, v1::Upload* response) {
-      *response = request.upload();
-      response->set_name("uploads/u1");
-      response->set_files_received(sent_.empty() ? 0 : 1);
-      return grpc::Status::OK;
-    };
-    daemon_.upload_files = [this](grpc::ServerReader<v1::UploadFilesRequest>* reader, v1::Upload* response) {
-      v1::UploadFilesRequest piece;
-      while (reader->Read(&piece)) {
-        if (piece.has_file()) sent_ += piece.file().path() + ":";
-        sent_ += piece.data();
-      }
-      response->set_name("uploads/u1");
-      response->set_files(1);
-      response->set_files_received(1);
-      return grpc::Status::OK;
-    };
-    daemon_.create_job = [this](const v1::CreateJobRequest& request, v1::Job* job) {
-      request_ = request;
-      *job = Job("jobs/lenet-1", v1::JOB_STATE_QUEUED);
-      return grpc::Status::OK;
-    };
-  }
-
-  std::string sent_;
-  v1::CreateJobRequest request_;
-  const std::string file_ = Write("job.yaml", "name: x\ninitial_weights: {except_layers: [fc]}\n");
-  const std::string weights_ = Write("model.safetensors", "weights");
-};
-
-TEST_F(WeightsTest, AreUploadedAndNamedInTheJob) {
-  EXPECT_EQ(Run({"submit", file_, "--weights", weights_}), 0) << terminal_.err();
-  EXPECT_EQ(sent_, "model.safetensors:weights");
-  EXPECT_EQ(request_.spec().initial_weights().file(), "uploads/u1/model.safetensors");
-  EXPECT_EQ(request_.spec().initial_weights().except_layers(0), "fc");
-  EXPECT_FALSE(request_.validate_only());
-  EXPECT_THAT(terminal_.err(), HasSubstr("uploading 1 file"));
-  // The daemon has the upload.
-  EXPECT_EQ(Run({"validate", file_, "--weights", weights_}), 0) << terminal_.err();
-  EXPECT_EQ(sent_, "model.safetensors:weights");
-  EXPECT_EQ(request_.spec().initial_weights().file(), "uploads/u1/model.safetensors");
-  EXPECT_TRUE(request_.validate_only());
-}
-
-TEST_F(WeightsTest, HaveOneSource) {
-  const std::string by_file = Write("file.yaml", "name: x\ninitial_weights: {file: other.safetensors}\n");
-  EXPECT_EQ(Run({"submit", by_file, "--weights", weights_}), 2);
-  EXPECT_THAT(terminal_.err(),
-              HasSubstr("--weights: is " + weights_ + ", but " + by_file +
-                        " has initial_weights.file, other.safetensors; give only one of them\n"));
-  EXPECT_EQ(
-      Run({"validate", file_, "--weights", weights_, "--set", "initial_weights.artifact.job=jobs/lenet-1"}),
-      2);
-  EXPECT_THAT(terminal_.err(), HasSubstr("has initial_weights.artifact, of jobs/lenet-1"));
-  EXPECT_EQ(Run({"submit", file_, "--weights", "/no/model.safetensors"}), 2);
-  EXPECT_THAT(terminal_.err(), HasSubstr("--weights: there is no file /no/model.safetensors"));
-  EXPECT_EQ(sent_, "");
-}
-
-TEST_F(WeightsTest, OfAnotherModelAreAFaultOfTheOption) {
-  daemon_.create_job = [](const v1::CreateJobRequest&, v1::Job*) {
-    return client::BadRequestStatus("1 field", {{"spec.initial_weights.file", "lacks fc.weight"}});
-  };
-  EXPECT_EQ(Run({"submit", file_, "--weights", weights_}), 2);
-  EXPECT_THAT(terminal_.err(), HasSubstr("--weights: lacks fc.weight\n"));
-}
-
 TEST_F(AppTest, BadUsageIsCode2AndSaysWhatWasMeant) {
   struct Case {
     std::vector<std::string> arguments;
@@ -294,53 +224,6 @@ TEST_F(AppTest, BadUsageIsCode2AndSaysWhatWasMeant) {
   EXPECT_EQ(Run({"--help"}), 0);
   EXPECT_EQ(Run({"submit", "--help"}), 0);
   EXPECT_EQ(Run({"--version"}), 0);
-}
-
-TEST_F(AppTest, JobsAreFoundByTheBeginningOfTheirIds) {
-  daemon_.cancel_job = [](const v1::CancelJobRequest& request, v1::Job* job) {
-    *job = Job(request.name(), v1::JOB_STATE_CANCELLING);
-    return grpc::Status::OK;
-  };
-  EXPECT_EQ(Run({"cancel", "jobs/lenet-1", "len", "mlp-1a"}), 0) << terminal_.err();
-  EXPECT_EQ(terminal_.out(), "lenet-1 cancelling\nlenet-1 cancelling\nmlp-1a cancelling\n");
-  EXPECT_EQ(Run({"cancel", "mlp"}), 2);
-  EXPECT_EQ(
-      terminal_.err(),
-      "tandem: 2 jobs begin with `mlp`: mlp-1a, mlp-1b; write more of the id, or `mlp@` for the newest\n");
-  EXPECT_EQ(Run({"cancel", "mpl-1a"}), 2);
-  EXPECT_THAT(terminal_.err(), HasSubstr("no job's id begins with `mpl-1a`; did you mean `mlp-1a`?"));
-}
-
-TEST_F(AppTest, TheNewestOfSeveralJobsIsFound) {
-  daemon_.cancel_job = [](const v1::CancelJobRequest& request, v1::Job* job) {
-    *job = Job(request.name(), v1::JOB_STATE_CANCELLING);
-    return grpc::Status::OK;
-  };
-  // The daemon lists the newest job first: lenet-1, mlp-1a, mlp-1b.
-  EXPECT_EQ(Run({"cancel", "mlp@", "jobs/mlp-@", "len@"}), 0) << terminal_.err();
-  EXPECT_EQ(terminal_.out(), "mlp-1a cancelling\nmlp-1a cancelling\nlenet-1 cancelling\n");
-  EXPECT_EQ(RunAnew({"describe", "@"}), 0) << terminal_.err();
-  EXPECT_THAT(terminal_.out(), HasSubstr("lenet-1"));
-  EXPECT_EQ(RunAnew({"cancel", "mpl@"}), 2);
-  EXPECT_THAT(terminal_.err(), HasSubstr("no job's id begins with `mpl`"));
-  EXPECT_EQ(RunAnew({"cancel", "m@p"}), 2);
-  EXPECT_THAT(terminal_.err(), HasSubstr("it is not a job's name"));
-  daemon_.list_jobs = [](const v1::ListJobsRequest&, v1::ListJobsResponse*) { return grpc::Status::OK; };
-  EXPECT_EQ(RunAnew({"describe", "@"}), 2);
-  EXPECT_THAT(terminal_.err(), HasSubstr("there are no jobs"));
-}
-
-TEST_F(AppTest, TheNewestOfAllJobsIsNotChanged) {
-  daemon_.cancel_job = [](const v1::CancelJobRequest&, v1::Job*) {
-    ADD_FAILURE() << "a job was cancelled";
-    return grpc::Status::OK;
-  };
-  const std::vector<std::vector<std::string>> commands = {
-      {"cancel", "@"}, {"pause", "jobs/@"}, {"delete", "@"}, {"priority", "@", "3"}};
-  for (const std::vector<std::string>& command : commands) {
-    EXPECT_EQ(RunAnew(command), 2) << command[0];
-    EXPECT_THAT(terminal_.err(), HasSubstr("write the beginning of its id before the @")) << command[0];
-  }
 }
 
 TEST_F(AppTest, JobsArePausedAndResumed) {

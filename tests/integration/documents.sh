@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The examples of the documents: each YAML block is valid, and each command of client/README.md, client/MIGRATION.md,
-# proto/README.md and server/README.md runs, but for a listed few. tests/lint/documents.py checks the names. Exit code 77:
-# no Python, or no Fashion-MNIST.
+# The examples of the documents. Each YAML block is valid. Each command of client/README.md, client/MIGRATION.md,
+# proto/README.md and server/README.md runs, but for a listed few. tests/lint/documents.py checks the names.
+# Exit code 77: no Python, or no Fashion-MNIST.
 cd "$(dirname "$0")"
 source ./daemon.bash
 

@@ -8,8 +8,8 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "engine/base/field_violations.h"
-#include "engine/base/testing/from_text.h"
 #include "engine/data/dataset.h"
+#include "engine/data/formats/csv_fixture.h"
 #include "engine/data/formats/csv_report.h"
 #include "engine/data/formats/test_files.h"
 #include "gmock/gmock.h"
@@ -25,19 +25,8 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::SizeIs;
 
-class PreparedTest : public ::testing::Test {
+class PreparedTest : public CsvFixture {
  protected:
-  v1::DatasetSpec Spec(const std::string& table, const std::string& csv = "", const std::string& more = "") {
-    v1::DatasetSpec spec = FromText<v1::DatasetSpec>("csv { " + csv + " } " + more);
-    spec.mutable_csv()->set_train(WriteFile(folder_ + "/table.csv", table));
-    return spec;
-  }
-  OpenedDataset Open(const v1::DatasetSpec& spec, const DataNames* model = nullptr) {
-    absl::StatusOr<OpenedDataset> opened = OpenDataset(spec, model);
-    EXPECT_TRUE(opened.ok()) << opened.status();
-    return opened.ok() ? *std::move(opened) : OpenedDataset();
-  }
-  const std::string folder_ = FreshFolder();
   // Two numbers with a gap, a category, a text, and a class.
   const std::string people_ =
       "age,fare,port,name,lived\n10,1,S,Ann B.,no\n30,2,C,Bob C.,yes\n,3,S,Cy D.,no\n20,4,C,Di E.,yes\n";

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "engine/base/testing/from_text.h"
 #include "engine/data/dataset.h"
+#include "engine/data/formats/csv_fixture.h"
 #include "engine/data/formats/test_files.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -22,20 +22,7 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::SizeIs;
 
-class CsvSplitTest : public ::testing::Test {
- protected:
-  v1::DatasetSpec Spec(const std::string& table, const std::string& csv = "", const std::string& more = "") {
-    v1::DatasetSpec spec = FromText<v1::DatasetSpec>("csv { " + csv + " } " + more);
-    spec.mutable_csv()->set_train(WriteFile(folder_ + "/table.csv", table));
-    return spec;
-  }
-  OpenedDataset Open(const v1::DatasetSpec& spec) {
-    absl::StatusOr<OpenedDataset> opened = OpenDataset(spec);
-    EXPECT_TRUE(opened.ok()) << opened.status();
-    return opened.ok() ? *std::move(opened) : OpenedDataset();
-  }
-  const std::string folder_ = FreshFolder();
-};
+using CsvSplitTest = CsvFixture;
 
 TEST_F(CsvSplitTest, SplitsAreStratifiedGroupedAndChronological) {
   std::string table = "x,g,y\n";

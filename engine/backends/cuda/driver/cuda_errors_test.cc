@@ -16,7 +16,8 @@ using ::testing::StartsWith;
 CudaFailure Failure(int error, absl::string_view name) { return {error, name, "what it is", "cudaCall"}; }
 
 TEST(CudaErrorsTest, FaultsAfterWhichNothingWorksAreTold) {
-  // Those of which driver_types.h of CUDA 13.0 says that the process must end, and failures of the GPU.
+  // driver_types.h of CUDA 13.0 says that a process must end after most of these errors. The other errors are
+  // failures of the GPU.
   for (const int error : {214, 220, 226, 700, 702, 710, 714, 715, 716, 717, 718, 719, 721, 810, 911, 999}) {
     const absl::Status status = StatusOf(Failure(error, "cudaErrorSome"));
     EXPECT_EQ(status.code(), absl::StatusCode::kInternal) << error;
