@@ -31,8 +31,9 @@ Predictor::Predictor(const TrainedModel& model, SampleType type, Device& device)
     : model_(model), type_(type), device_(device), variables_(device.CreateVariables()) {}
 
 absl::StatusOr<Executable*> Predictor::ExecutableFor(int64_t samples) {
-  std::unique_ptr<Executable>& executable = executables_[samples];
-  if (executable != nullptr) return executable.get();
+  Compiled& compiled = samples == kBatch ? whole_ : part_;
+  if (compiled.samples == samples) return compiled.executable.get();
+  compiled = {};
   const v1::Model& model = model_.spec.model();
   Graph graph;
   ValueId input = graph.AddInput("input", DTypeOfSamples(type_), InputShapeOf(model).Batched(samples));
@@ -45,9 +46,12 @@ absl::StatusOr<Executable*> Predictor::ExecutableFor(int64_t samples) {
   TANDEM_ASSIGN_OR_RETURN(const Network network,
                           BuildModel(model, input, device_.dtype(), /*training=*/false, graph));
   graph.MarkOutput(network.output);
-  TANDEM_ASSIGN_OR_RETURN(executable, device_.Compile(graph, variables_.get()));
-  if (executables_.size() == 1) TANDEM_RETURN_IF_ERROR(WriteWeights(model_, *variables_));
-  return executable.get();
+  TANDEM_ASSIGN_OR_RETURN(compiled.executable, device_.Compile(graph, variables_.get()));
+  // The first executable creates the variables.
+  if (!has_weights_) TANDEM_RETURN_IF_ERROR(WriteWeights(model_, *variables_));
+  has_weights_ = true;
+  compiled.samples = samples;
+  return compiled.executable.get();
 }
 
 absl::StatusOr<Tensor> Predictor::Run(const Tensor& samples) {

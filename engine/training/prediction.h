@@ -2,7 +2,6 @@
 #define TANDEM_ENGINE_TRAINING_PREDICTION_H_
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -18,7 +17,8 @@
 
 namespace tandem {
 
-// Computes a trained network's outputs. Used by one thread at a time.
+// Computes a trained network's outputs. Used by one thread at a time. Keeps two executables: for kBatch
+// samples, and for the latest smaller number.
 class Predictor {
  public:
   // The largest number of samples in a run.
@@ -32,13 +32,20 @@ class Predictor {
   absl::StatusOr<Tensor> Run(const Tensor& samples);
 
  private:
+  struct Compiled {
+    int64_t samples = 0;
+    std::unique_ptr<Executable> executable;
+  };
+
   absl::StatusOr<Executable*> ExecutableFor(int64_t samples);
 
   const TrainedModel& model_;
   const SampleType type_;
   Device& device_;
   const std::unique_ptr<Variables> variables_;
-  std::map<int64_t, std::unique_ptr<Executable>> executables_;  // By samples.
+  bool has_weights_ = false;  // The variables have the model's weights.
+  Compiled whole_;            // For kBatch samples.
+  Compiled part_;             // For fewer samples.
 };
 
 // The form of a prediction.

@@ -209,6 +209,7 @@ absl::Status Daemon::OpenWorkers(const DaemonOptions& options) {
   model_options.worker_program = worker_options.worker_program;
   model_options.most_running = options.model_workers;
   model_options.time_limit = options.model_time_limit;
+  model_options.idle_time = options.model_idle_time;
   model_options.algorithms_folder = state_folder_->path();
   model_options.sandbox = worker_options.sandbox;
   models_ = std::make_unique<ModelWorkers>(std::move(model_options));

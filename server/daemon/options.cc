@@ -301,6 +301,12 @@ void AddModelTaskOptions(DaemonOptions* options, CLI::App* app) {
   AddDuration("--model-time-limit", absl::Seconds(1), "The longest time of one prediction or evaluation",
               &options->model_time_limit, app)
       ->group("Predictions and evaluations");
+  AddDuration(
+      "--model-idle-time", absl::ZeroDuration(),
+      "The time for which a process of a prediction keeps its model in memory, for the same user's next "
+      "prediction with this model. At most as many processes wait as may run; 0s: none",
+      &options->model_idle_time, app)
+      ->group("Predictions and evaluations");
 }
 
 void AddUserOptions(DaemonOptions* options, CLI::App* app) {

@@ -48,6 +48,7 @@ struct DaemonOptions {
   std::vector<std::string> slurm_allow_arguments;
   int model_workers = 2;
   absl::Duration model_time_limit = absl::Minutes(10);
+  absl::Duration model_idle_time = absl::Minutes(1);
   int user_max_devices = 0;
   int user_max_queued_jobs = 0;
   int user_max_streams = 256;

@@ -14,7 +14,6 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
-#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -296,16 +295,17 @@ void SetOpenMpEnvironment(char** argv) {
   execv("/proc/self/exe", argv);
 }
 
-// Predicts, evaluates or reads a data set for one call of the daemon, over standard input and output.
+// Predicts, evaluates or reads a data set for the daemon. Tasks come through standard input until its end,
+// and outputs return through standard output.
 int RunModelWorker(const SandboxArguments& sandbox) {
   // Ends with the daemon, and has a lower priority than trainings.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   setpriority(PRIO_PROCESS, 0, kModelPriority);
   SetOomScore(kModelOomScore);
   signal(SIGPIPE, SIG_IGN);
-  const std::string text((std::istreambuf_iterator<char>(std::cin)), std::istreambuf_iterator<char>());
+  FrameReader tasks;
   internal::v1::ModelTask task;
-  if (!task.ParseFromString(text)) {
+  if (!tasks.Await(STDIN_FILENO, &task).value_or(false)) {
     spdlog::error("cannot read a ModelTask from standard input");
     return kWorkerBadLaunch;
   }
@@ -323,13 +323,17 @@ int RunModelWorker(const SandboxArguments& sandbox) {
     policy.memory_bytes = 2 * task.memory_bytes() + kModelMemory;
   }
   if (!Confine(sandbox, std::move(policy))) return kWorkerNotConfined;
-  const absl::Status status =
-      RunModelTask(task, DevicesFor(task.spec()), [](const internal::v1::ModelTaskOutput& output) {
-        return WriteModelTaskOutput(output, STDOUT_FILENO);
-      });
-  if (status.ok()) return kWorkerDone;
-  spdlog::error("{}", status.ToString());
-  return kWorkerSpoolFailed;
+  ModelRun run(DevicesFor(task.spec()));
+  for (;;) {
+    absl::Status status = run.Perform(
+        task, [](const internal::v1::ModelTaskOutput& output) { return WriteFrame(output, STDOUT_FILENO); });
+    absl::StatusOr<bool> more = status.ok() ? tasks.Await(STDIN_FILENO, &task) : status;
+    if (!more.ok()) {
+      spdlog::error("{}", more.status().ToString());
+      return kWorkerSpoolFailed;
+    }
+    if (!*more) return kWorkerDone;
+  }
 }
 
 // Checks a device for the daemon after a worker crashed on it. The last line of the log names the fault.

@@ -105,9 +105,9 @@ Tensor BatchOf(const Samples& samples, size_t begin, size_t end) {
   return batch;
 }
 
-absl::Status Predict(const ModelTask& task, Device& device, const WriteOutput& write) {
+absl::Status Predict(const ModelTask& task, const TrainedModel& model, Predictor& predictor,
+                     const WriteOutput& write) {
   const v1::PredictRequest& request = task.predict();
-  TANDEM_ASSIGN_OR_RETURN(const TrainedModel model, ReadModel(task));
   PredictionFormat format;
   format.classifies = Classifies(model.spec.training().loss());
   if (request.has_top_k()) format.top_k = request.top_k();
@@ -118,7 +118,6 @@ absl::Status Predict(const ModelTask& task, Device& device, const WriteOutput& w
     format.target_deviation = preparation->target_deviation();
   }
   TANDEM_ASSIGN_OR_RETURN(const Samples samples, ReadSamples(model, task));
-  Predictor predictor(model, model.trained_on.sample_type, device);
   ModelTaskOutput output;
   output.mutable_predict()->mutable_notices()->Assign(samples.notices.begin(), samples.notices.end());
   for (size_t begin = 0; begin < samples.places.size(); begin += Predictor::kBatch) {
@@ -202,26 +201,63 @@ absl::Status ReadData(const ModelTask& task, const WriteOutput& write) {
   return write(output);
 }
 
-absl::Status Run(const ModelTask& task, const DeviceFactory& device_factory, const WriteOutput& write) {
-  if (task.has_data()) return ReadData(task, write);
-  TANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<Device> device, device_factory(task.device()));
+}  // namespace
+
+// A model that predicts.
+struct ModelRun::LoadedModel {
+  LoadedModel(const ModelTask& task, TrainedModel read, std::unique_ptr<Device> opened)
+      : path(task.model_path()),
+        sha256(task.model_sha256()),
+        model(std::move(read)),
+        device(std::move(opened)),
+        predictor(model, model.trained_on.sample_type, *device) {}
+
+  const std::string path;
+  const std::string sha256;
+  const TrainedModel model;
+  const std::unique_ptr<Device> device;
+  Predictor predictor;
+};
+
+ModelRun::ModelRun(DeviceFactory device_factory) : device_factory_(std::move(device_factory)) {}
+
+ModelRun::~ModelRun() = default;
+
+absl::StatusOr<ModelRun::LoadedModel*> ModelRun::Load(const ModelTask& task) {
+  // Without a checksum, the file may be another one by now.
+  const bool is_loaded = loaded_ != nullptr && !task.model_sha256().empty() &&
+                         loaded_->sha256 == task.model_sha256() && loaded_->path == task.model_path();
+  if (!is_loaded) {
+    loaded_ = nullptr;
+    TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<Device> device, device_factory_(task.device()));
+    TANDEM_ASSIGN_OR_RETURN(TrainedModel model, ReadModel(task));
+    loaded_ = std::make_unique<LoadedModel>(task, std::move(model), std::move(device));
+  }
+  return loaded_.get();
+}
+
+absl::Status ModelRun::Run(const ModelTask& task, const WriteOutput& write) {
   switch (task.kind_case()) {
-    case ModelTask::kPredict:
-      return Predict(task, *device, write);
-    case ModelTask::kEvaluate:
-      return Evaluate(task, *device, write);
     case ModelTask::kData:
+      return ReadData(task, write);
+    case ModelTask::kPredict: {
+      TANDEM_ASSIGN_OR_RETURN(LoadedModel* const loaded, Load(task));
+      return Predict(task, loaded->model, loaded->predictor, write);
+    }
+    case ModelTask::kEvaluate: {
+      TANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<Device> device, device_factory_(task.device()));
+      return Evaluate(task, *device, write);
+    }
     case ModelTask::KIND_NOT_SET:
       break;
   }
   return absl::InternalError("cannot do the task: this version of the worker does not know it");
 }
 
-}  // namespace
-
-absl::Status RunModelTask(const ModelTask& task, const DeviceFactory& device_factory,
-                          const WriteOutput& write) {
-  const absl::Status status = CatchNoMemory([&] { return Run(task, device_factory, write); });
+absl::Status ModelRun::Perform(const ModelTask& task, const WriteOutput& write) {
+  const absl::Status status = CatchNoMemory([&] { return Run(task, write); });
+  // Memory may have run out in the midst of a change to the model's executables.
+  if (absl::IsResourceExhausted(status)) loaded_ = nullptr;
   ModelTaskOutput output;
   ModelTaskEnd& end = *output.mutable_end();
   end.set_code(static_cast<int>(status.code()));

@@ -13,7 +13,7 @@ namespace tandem {
 namespace {
 
 constexpr size_t kLengthBytes = 4;
-// Workers stay well below this size.
+// Tasks and outputs stay well below this size.
 constexpr uint32_t kLargest = 32 << 20;
 constexpr size_t kReadBytes = 1 << 16;
 
@@ -27,24 +27,30 @@ uint32_t LengthOf(absl::string_view bytes) {
 
 }  // namespace
 
-absl::Status WriteModelTaskOutput(const internal::v1::ModelTaskOutput& output, int fd) {
-  std::string frame(kLengthBytes, '\0');
-  const size_t length = output.ByteSizeLong();
-  if (length > kLargest)
+absl::StatusOr<std::string> ToFrame(const google::protobuf::MessageLite& message) {
+  const size_t length = message.ByteSizeLong();
+  if (length > kLargest) {
     return absl::InternalError(
-        absl::StrCat("cannot send an output: it has ", length, " bytes, more than ", kLargest));
+        absl::StrCat("cannot send a message: it has ", length, " bytes, more than ", kLargest));
+  }
+  std::string frame(kLengthBytes, '\0');
   for (size_t i = 0; i < kLengthBytes; ++i) frame[i] = static_cast<char>(length >> (8 * i));
-  output.AppendToString(&frame);
+  message.AppendToString(&frame);
+  return frame;
+}
+
+absl::Status WriteFrame(const google::protobuf::MessageLite& message, int fd) {
+  TANDEM_ASSIGN_OR_RETURN(const std::string frame, ToFrame(message));
   absl::string_view rest = frame;
   while (!rest.empty()) {
     const ssize_t written = write(fd, rest.data(), rest.size());
-    if (written < 0 && errno != EINTR) return absl::ErrnoToStatus(errno, "cannot write an output");
+    if (written < 0 && errno != EINTR) return absl::ErrnoToStatus(errno, "cannot write a message");
     if (written > 0) rest.remove_prefix(written);
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<bool> ModelTaskFrameReader::ReadFrom(int fd) {
+absl::StatusOr<bool> FrameReader::ReadFrom(int fd) {
   const size_t before = bytes_.size();
   bytes_.resize(before + kReadBytes);
   ssize_t count = 0;
@@ -52,27 +58,31 @@ absl::StatusOr<bool> ModelTaskFrameReader::ReadFrom(int fd) {
     count = read(fd, bytes_.data() + before, kReadBytes);
   } while (count < 0 && errno == EINTR);
   bytes_.resize(before + (count > 0 ? count : 0));
-  if (count < 0) return absl::ErrnoToStatus(errno, "cannot read from a worker");
+  if (count < 0) return absl::ErrnoToStatus(errno, "cannot read a message");
   if (bytes_.size() >= kLengthBytes && LengthOf(bytes_) > kLargest) {
-    return absl::DataLossError(absl::StrCat("cannot read a worker's output: it has ", LengthOf(bytes_),
-                                            " bytes, more than ", kLargest));
+    return absl::DataLossError(
+        absl::StrCat("cannot read a message: it has ", LengthOf(bytes_), " bytes, more than ", kLargest));
   }
   return count > 0;
 }
 
-std::optional<internal::v1::ModelTaskOutput> ModelTaskFrameReader::Take() {
-  if (bytes_.size() < kLengthBytes) return std::nullopt;
+absl::StatusOr<bool> FrameReader::Take(google::protobuf::MessageLite* message) {
+  if (bytes_.size() < kLengthBytes) return false;
   const size_t length = LengthOf(bytes_);
-  if (length > kLargest || bytes_.size() < kLengthBytes + length) return std::nullopt;
-  internal::v1::ModelTaskOutput output;
-  const bool parsed = output.ParseFromArray(bytes_.data() + kLengthBytes, static_cast<int>(length));
+  if (length > kLargest || bytes_.size() < kLengthBytes + length) return false;
+  const bool parsed = message->ParseFromArray(bytes_.data() + kLengthBytes, static_cast<int>(length));
   bytes_.erase(0, kLengthBytes + length);
-  if (!parsed) {
-    output.Clear();
-    output.mutable_end()->set_code(static_cast<int>(absl::StatusCode::kDataLoss));
-    output.mutable_end()->set_message("cannot read a worker's output");
+  if (!parsed) return absl::DataLossError("cannot read a message: its bytes have another form");
+  return true;
+}
+
+absl::StatusOr<bool> FrameReader::Await(int fd, google::protobuf::MessageLite* message) {
+  for (;;) {
+    TANDEM_ASSIGN_OR_RETURN(const bool taken, Take(message));
+    if (taken) return true;
+    TANDEM_ASSIGN_OR_RETURN(const bool more, ReadFrom(fd));
+    if (!more) return false;
   }
-  return output;
 }
 
 }  // namespace tandem

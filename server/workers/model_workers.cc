@@ -1,73 +1,29 @@
 #include "server/workers/model_workers.h"
 
-#include <fcntl.h>
-#include <poll.h>
 #include <sys/eventfd.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <utility>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
 #include "engine/base/clock.h"
 #include "engine/base/error_reason.h"
-#include "engine/base/field_violations.h"
+#include "engine/base/process_group.h"
 #include "engine/base/retry_delay.h"
 #include "engine/base/status_macros.h"
-#include "server/workers/model_task_frames.h"
 #include "server/workers/worker_launcher.h"
-#include "server/workers/worker_process.h"
-#include "third_party/spdlog/log.h"
 
 namespace tandem {
 namespace {
 
-using internal::v1::ModelTaskEnd;
 using internal::v1::ModelTaskOutput;
 
 // The most outputs that are kept for a slow client. A worker with more waits.
 constexpr size_t kMostKept = 8;
 // A refused caller may call again after this delay. The end of a running call is unknown.
 constexpr absl::Duration kBusyDelay = absl::Seconds(5);
-// The part of a dead process's stderr for the daemon's log.
-constexpr size_t kLastWords = 2000;
-
-absl::StatusOr<UniqueFd> MemoryFile(const char* name) {
-  UniqueFd file(memfd_create(name, MFD_CLOEXEC));
-  if (!file.valid()) return absl::ErrnoToStatus(errno, "cannot make a file in memory");
-  return file;
-}
-
-absl::Status WriteAll(int fd, absl::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = write(fd, bytes.data(), bytes.size());
-    if (written < 0 && errno != EINTR) return absl::ErrnoToStatus(errno, "cannot hand a worker its task");
-    if (written > 0) bytes.remove_prefix(written);
-  }
-  if (lseek(fd, 0, SEEK_SET) != 0) return absl::ErrnoToStatus(errno, "cannot hand a worker its task");
-  return absl::OkStatus();
-}
-
-std::string LastWords(int fd) {
-  const off_t size = lseek(fd, 0, SEEK_END);
-  std::string text(std::min<size_t>(size < 0 ? 0 : size, kLastWords), '\0');
-  const ssize_t count = pread(fd, text.data(), text.size(), size - static_cast<off_t>(text.size()));
-  text.resize(std::max<ssize_t>(count, 0));
-  return text;
-}
-
-absl::Status StatusOf(const ModelTaskEnd& end) {
-  if (end.code() == 0) return absl::OkStatus();
-  if (end.violations().empty()) return absl::Status(static_cast<absl::StatusCode>(end.code()), end.message());
-  FieldViolations violations;
-  for (const auto& violation : end.violations()) violations.Add(violation.field(), violation.description());
-  return violations.ToStatus();
-}
-
 }  // namespace
 
 void ModelCall::Next(Callback callback) {
@@ -184,6 +140,8 @@ void ModelWorkers::Stop() {
   MutexLock lock(&stop_mutex_);
   for (std::thread& thread : threads_) thread.join();
   threads_.clear();
+  MutexLock kept_lock(&mutex_);
+  kept_.clear();
 }
 
 std::shared_ptr<ModelCall> ModelWorkers::TakeNext() {
@@ -206,73 +164,83 @@ std::shared_ptr<ModelCall> ModelWorkers::TakeNext() {
 void ModelWorkers::RunThread() {
   for (;;) {
     std::shared_ptr<ModelCall> call;
+    std::unique_ptr<ModelProcess> idle;
     {
       MutexLock lock(&mutex_);
       const auto work = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return HasWork(); };
-      mutex_.Await(absl::Condition(&work));
+      const absl::Duration until = kept_.empty() ? absl::InfiniteDuration() : kept_.front().until;
+      const bool has_work = mutex_.AwaitWithTimeout(absl::Condition(&work), until - Clock::Real()->Elapsed());
       if (stopping_) return;
-      call = TakeNext();
-      running_.push_back(call);
+      if (!kept_.empty() && kept_.front().until <= Clock::Real()->Elapsed()) {
+        idle = std::move(kept_.front().process);
+        kept_.pop_front();
+      }
+      if (has_work) {
+        call = TakeNext();
+        running_.push_back(call);
+      }
     }
+    idle = nullptr;  // Ends it, without the lock.
+    if (call == nullptr) continue;
     if (!call->ended()) call->End(Run(*call));
     MutexLock lock(&mutex_);
     running_.erase(std::find(running_.begin(), running_.end(), call));
   }
 }
 
-absl::Status ModelWorkers::Run(ModelCall& call) const {
-  TANDEM_ASSIGN_OR_RETURN(const UniqueFd task, MemoryFile("model-task"));
-  TANDEM_ASSIGN_OR_RETURN(const UniqueFd errors, MemoryFile("model-task-errors"));
-  TANDEM_RETURN_IF_ERROR(WriteAll(task.get(), call.task_.SerializeAsString()));
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return absl::ErrnoToStatus(errno, "cannot make a pipe");
-  const UniqueFd outputs(ends[0]);
-  UniqueFd worker_end(ends[1]);
+absl::Status ModelWorkers::Run(ModelCall& call) {
+  std::unique_ptr<ModelProcess> process = TakeKept(call);
+  if (process == nullptr || !process->IsReady()) {
+    TANDEM_ASSIGN_OR_RETURN(process, StartProcess(call.task_));
+  }
+  absl::Status end = process->Perform(call.task_, call.wake_.get(), options_.time_limit,
+                                      [&call](ModelTaskOutput output, absl::Duration deadline) {
+                                        call.Deliver(std::move(output), deadline);
+                                      });
+  if (process->IsReady()) Keep(call, std::move(process));
+  return end;
+}
 
+absl::StatusOr<std::unique_ptr<ModelProcess>> ModelWorkers::StartProcess(
+    const internal::v1::ModelTask& task) const {
   ProcessGroup::Command command;
   command.program = options_.worker_program;
-  command.arguments = {"--model-task", call.task_.has_data() ? "a data set" : call.task_.model_path()};
+  command.arguments = {"--model-task", task.has_data() ? "a data set" : task.model_path()};
   AddSandboxArguments(options_.sandbox, &command.arguments);
-  command.environment =
-      WorkerEnvironment({call.task_.device()}, options_.algorithms_folder, /*gpu_uuids=*/{});
-  TANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<ProcessGroup> process,
-                          ProcessGroup::Start(command, {task.get(), worker_end.get(), errors.get()}));
-  worker_end.Reset();
+  command.environment = WorkerEnvironment({task.device()}, options_.algorithms_folder, /*gpu_uuids=*/{});
+  return ModelProcess::Start(command);
+}
 
-  const absl::Duration deadline = Clock::Real()->Elapsed() + options_.time_limit;
-  ModelTaskFrameReader frames;
-  std::optional<absl::Status> end;
-  while (!end.has_value()) {
-    pollfd events[] = {{outputs.get(), POLLIN, 0}, {call.wake_.get(), POLLIN, 0}};
-    const absl::Duration left = std::max(deadline - Clock::Real()->Elapsed(), absl::ZeroDuration());
-    const int ready = poll(events, 2, static_cast<int>(absl::ToInt64Milliseconds(left)) + 1);
-    if (ready < 0 && errno == EINTR) continue;
-    if (ready < 0) {
-      end = absl::ErrnoToStatus(errno, "cannot wait for a worker");
-    } else if (ready == 0 || left == absl::ZeroDuration()) {
-      end = absl::DeadlineExceededError(absl::StrCat("cannot finish the call: it took longer than ",
-                                                     absl::FormatDuration(options_.time_limit),
-                                                     " (--model-time-limit); send less at once"));
-    } else if (events[1].revents != 0) {
-      end = absl::CancelledError("the client cancelled the call");
-    } else if (const absl::StatusOr<bool> more = frames.ReadFrom(outputs.get()); !more.ok()) {
-      end = more.status();
-    } else {
-      while (std::optional<ModelTaskOutput> output = frames.Take()) {
-        if (output->has_end()) {
-          end = StatusOf(output->end());
-        } else {
-          call.Deliver(*std::move(output), deadline);
-        }
-      }
-      if (!*more && !end.has_value()) break;
-    }
-  }
-  const std::string how = DescribeEnd(process->Kill(absl::InfiniteDuration()));
-  if (end.has_value()) return *end;
-  spdlog::warn("a process for a prediction or evaluation {}; its last words: {}", how,
-               absl::Utf8SafeCHexEscape(LastWords(errors.get())));
-  return absl::InternalError(absl::StrCat("cannot finish the call: its process ", how));
+bool ModelWorkers::IsFor(const KeptProcess& kept, const ModelCall& call) {
+  return call.task_.has_predict() && kept.user == call.user_ && kept.model_path == call.task_.model_path() &&
+         kept.model_sha256 == call.task_.model_sha256();
+}
+
+std::unique_ptr<ModelProcess> ModelWorkers::TakeKept(const ModelCall& call) {
+  MutexLock lock(&mutex_);
+  const auto kept = std::find_if(kept_.begin(), kept_.end(),
+                                 [&call](const KeptProcess& other) { return IsFor(other, call); });
+  if (kept == kept_.end()) return nullptr;
+  std::unique_ptr<ModelProcess> process = std::move(kept->process);
+  kept_.erase(kept);
+  return process;
+}
+
+void ModelWorkers::Keep(const ModelCall& call, std::unique_ptr<ModelProcess> process) {
+  if (options_.idle_time == absl::ZeroDuration() || !call.task_.has_predict()) return;
+  // A model without a checksum may change between two calls.
+  if (call.task_.model_sha256().empty()) return;
+  std::unique_ptr<ModelProcess> oldest;  // Ends without the lock.
+  MutexLock lock(&mutex_);
+  if (stopping_) return;
+  kept_.push_back({.user = call.user_,
+                   .model_path = call.task_.model_path(),
+                   .model_sha256 = call.task_.model_sha256(),
+                   .until = Clock::Real()->Elapsed() + options_.idle_time,
+                   .process = std::move(process)});
+  if (kept_.size() <= static_cast<size_t>(options_.most_running)) return;
+  oldest = std::move(kept_.front().process);
+  kept_.pop_front();
 }
 
 }  // namespace tandem

@@ -16,16 +16,17 @@
 #include "engine/base/mutex.h"
 #include "engine/base/unique_fd.h"
 #include "server/events/item_source.h"
+#include "server/workers/model_process.h"
 #include "server/workers/sandbox_options.h"
 #include "tandem/internal/v1/model_task.pb.h"
 
 namespace tandem {
 
-// A task with its own process, from the queue to its end. Thread-safe.
+// A task, from the queue to its end. Thread-safe.
 class ModelCall final : public ItemSource<internal::v1::ModelTaskOutput> {
  public:
   void Next(Callback callback) override ABSL_LOCKS_EXCLUDED(mutex_);
-  // Ends the process, or the wait for it, soon. Drops the remaining outputs; the end is CANCELLED.
+  // Ends the task's process, or the wait for it, soon. Drops the remaining outputs; the end is CANCELLED.
   void Cancel() override ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
@@ -52,7 +53,10 @@ class ModelCall final : public ItemSource<internal::v1::ModelTaskOutput> {
   Callback callback_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Runs model tasks, each in its own tandem-worker that ends with its call. Thread-safe.
+// Runs model tasks in processes of tandem-worker. Thread-safe.
+//
+// A process ends with its call, except after a prediction: then it keeps the model for a while, for the same
+// user's next prediction with this model. So a process never holds the data of two users, or two models.
 //
 // A few run at once, with low priority and without a lease; some wait; more are refused. A user's first
 // waiting call is never refused. Of several waiting users, the user with the fewest running calls is next,
@@ -67,8 +71,11 @@ class ModelWorkers {
     // Does not limit each user's first waiting call.
     int most_waiting = 16;
     int most_waiting_each = 8;
-    // The longest time from the start of a process to its end.
+    // The longest time of a call, from its turn to its end.
     absl::Duration time_limit = absl::Minutes(10);
+    // The shortest time for which a process waits for the next prediction. At most `most_running` processes
+    // wait. 0: none.
+    absl::Duration idle_time = absl::ZeroDuration();
     // As in WorkerLauncher, so that an evaluation computes like the training.
     std::string algorithms_folder = {};
     // As in WorkerLauncher.
@@ -87,10 +94,19 @@ class ModelWorkers {
   absl::StatusOr<std::shared_ptr<ModelCall>> Start(const std::string& user, internal::v1::ModelTask task)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Cancels all calls and waits for their ends. Idempotent.
+  // Cancels all calls, waits for their ends, and ends all processes. Idempotent.
   void Stop() ABSL_LOCKS_EXCLUDED(mutex_, stop_mutex_);
 
  private:
+  // A process that waits for the next prediction.
+  struct KeptProcess {
+    std::string user;
+    std::string model_path;
+    std::string model_sha256;
+    absl::Duration until;  // Clock::Elapsed.
+    std::unique_ptr<ModelProcess> process;
+  };
+
   void RunThread();
   bool HasWork() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stopping_ || !waiting_.empty(); }
   // Returns the number of the user's calls in `calls`.
@@ -98,13 +114,20 @@ class ModelWorkers {
   static int64_t CountOf(const std::string& user, const Calls& calls);
   // Removes and returns the next call to run. At least one call must be waiting.
   std::shared_ptr<ModelCall> TakeNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Runs the call's process and returns its end.
-  absl::Status Run(ModelCall& call) const;
+  // Performs the call and returns its end.
+  absl::Status Run(ModelCall& call) ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::StatusOr<std::unique_ptr<ModelProcess>> StartProcess(const internal::v1::ModelTask& task) const;
+  static bool IsFor(const KeptProcess& kept, const ModelCall& call);
+  // Returns a kept process for the call, or null.
+  std::unique_ptr<ModelProcess> TakeKept(const ModelCall& call) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Keeps the call's process for the next call, if one may come.
+  void Keep(const ModelCall& call, std::unique_ptr<ModelProcess> process) ABSL_LOCKS_EXCLUDED(mutex_);
 
   const Options options_;
   Mutex mutex_;
   std::deque<std::shared_ptr<ModelCall>> waiting_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::shared_ptr<ModelCall>> running_ ABSL_GUARDED_BY(mutex_);
+  std::deque<KeptProcess> kept_ ABSL_GUARDED_BY(mutex_);  // The oldest first.
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
 
   Mutex stop_mutex_;

@@ -210,6 +210,91 @@ TEST(ModelWorkersTest, StoppingEndsEveryCall) {
   EXPECT_EQ(workers.Start("ann", Task({"answer"})).status().code(), absl::StatusCode::kUnavailable);
 }
 
+// Starts processes that wait for the same user's next prediction.
+ModelWorkers::Options KeepingOptions(int running, absl::Duration idle_time = absl::Hours(1)) {
+  ModelWorkers::Options options = OptionsFor(running, 4);
+  options.idle_time = idle_time;
+  return options;
+}
+
+// Predicts with a model, and returns the first prediction's input. The label "pid" gives the process's pid.
+std::string Predict(ModelWorkers& workers, const std::string& label, const std::string& user = "ann",
+                    const std::string& path = "model", const std::string& sha256 = "abc") {
+  internal::v1::ModelTask task = Task({label});
+  task.set_model_path(path);
+  task.set_model_sha256(sha256);
+  const auto call = Start(workers, std::move(task), user);
+  std::string input = NextInput(*call);
+  if (input.find(':') == std::string::npos) {
+    EXPECT_EQ(NextInput(*call), "<end>");
+  }
+  return input;
+}
+
+// Waits until a process has ended. It need not be reaped.
+bool Ends(const std::string& pid) {
+  for (absl::Duration waited; waited < kPatience; waited += absl::Milliseconds(10)) {
+    std::string number, name, state;
+    std::ifstream("/proc/" + pid + "/stat") >> number >> name >> state;
+    if (state.empty() || state == "Z") return true;
+    absl::SleepFor(absl::Milliseconds(10));
+  }
+  return false;
+}
+
+TEST(ModelWorkersTest, AProcessWaitsForTheNextPrediction) {
+  ModelWorkers workers(KeepingOptions(1));
+  const std::string pid = Predict(workers, "pid");
+  EXPECT_EQ(Predict(workers, "answer"), "answer");
+  EXPECT_EQ(Predict(workers, "pid"), pid);
+  workers.Stop();
+  EXPECT_TRUE(Ends(pid));
+}
+
+TEST(ModelWorkersTest, AProcessServesOneUserAndOneModel) {
+  ModelWorkers workers(KeepingOptions(8));
+  const std::string pid = Predict(workers, "pid");
+  EXPECT_NE(Predict(workers, "pid", "bob"), pid);
+  EXPECT_NE(Predict(workers, "pid", "ann", "other model"), pid);
+  EXPECT_NE(Predict(workers, "pid", "ann", "model", "other checksum"), pid);
+  // A model of a running job has no checksum.
+  const std::string unchecked = Predict(workers, "pid", "ann", "model", "");
+  EXPECT_NE(unchecked, pid);
+  EXPECT_TRUE(Ends(unchecked));
+  internal::v1::ModelTask evaluation;
+  evaluation.set_model_path("model");
+  evaluation.set_model_sha256("abc");
+  evaluation.mutable_evaluate();
+  EXPECT_FALSE(Next(*Start(workers, std::move(evaluation))).ok());  // The fake process does not evaluate.
+  EXPECT_EQ(Predict(workers, "pid"), pid);
+}
+
+TEST(ModelWorkersTest, AProcessWaitsForSomeTime) {
+  ModelWorkers workers(KeepingOptions(1, absl::Milliseconds(50)));
+  EXPECT_TRUE(Ends(Predict(workers, "pid")));
+  EXPECT_EQ(Predict(workers, "answer"), "answer");
+}
+
+TEST(ModelWorkersTest, FewProcessesWait) {
+  ModelWorkers workers(KeepingOptions(2));
+  const std::string first = Predict(workers, "pid", "ann");
+  const std::string second = Predict(workers, "pid", "bob");
+  const std::string third = Predict(workers, "pid", "cat");
+  EXPECT_TRUE(Ends(first));
+  EXPECT_EQ(Predict(workers, "pid", "bob"), second);
+  EXPECT_EQ(Predict(workers, "pid", "cat"), third);
+}
+
+TEST(ModelWorkersTest, AProcessThatFailedATaskIsKeptAndADeadProcessIsReplaced) {
+  ModelWorkers workers(KeepingOptions(1));
+  const std::string pid = Predict(workers, "pid");
+  EXPECT_THAT(Predict(workers, "fail"), HasSubstr("no such model"));
+  EXPECT_EQ(Predict(workers, "pid"), pid);
+  EXPECT_EQ(Predict(workers, "exit"), pid);
+  EXPECT_TRUE(Ends(pid));
+  EXPECT_EQ(Predict(workers, "answer"), "answer");
+}
+
 TEST(ModelWorkersTest, AProgramThatIsNotThereIsAnError) {
   ModelWorkers::Options options = OptionsFor(1, 4);
   options.worker_program = "/nonexistent/tandem-worker";

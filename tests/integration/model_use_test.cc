@@ -54,11 +54,11 @@ std::string Unzip(const std::string& path, size_t skip) {
 class ModelUseTest : public SuiteDaemonFixture {
  protected:
   static void SetUpTestSuite() {
-    StartDaemon({"--data-folder", "/usr/share/datasets", "--model-workers", "1"});
+    StartDaemon({"--data-folder", "/usr/share/datasets", "--model-workers", "1", "--model-idle-time", "2s"});
   }
   void TearDown() override {
     ASSERT_TRUE(daemon_->IsRunning()) << daemon_->Log();
-    // Model workers end with their calls.
+    // Model workers end with their calls, or after the idle time.
     EXPECT_TRUE(WaitUntil([] { return daemon_->Workers().empty(); })) << daemon_->Log();
   }
 
@@ -255,6 +255,9 @@ TEST_F(ModelUseTest, PredictsArraysAndTables) {
   const std::string one = scratch_->Write("one.npy", Npy("|u1", "(1, 8, 8)", std::string(64, 'a')));
   EXPECT_EQ(Json(cli_.Run({"predict", job, one, "-o", "json"})).size(), 1u);
 
+  // The process of the first prediction still has the model.
+  EXPECT_EQ(Json(cli_.Run({"predict", job, scratch_->File("rows.csv"), "-o", "json"})), rows);
+
   const std::string wrong_type =
       scratch_->Write("complex.npy", Npy("<c8", "(1, 8, 8)", std::string(512, 'a')));
   ExpectRefused({"predict", job, wrong_type}, {wrong_type + ": "});
@@ -447,11 +450,19 @@ TEST_F(ModelUseTest, APausedJobsModelIsItsUntilItTrainsOn) {
   api.Pause(job);
   EXPECT_EQ(api.WaitFor(job, v1::JOB_STATE_PAUSED).state(), v1::JOB_STATE_PAUSED);
   ExpectStoppedModel(job);
+  const std::string sample = scratch_->Write("one.npy", Npy("|u1", "(1, 28, 28)", std::string(784, 'a')));
+  const nlohmann::json prediction = Json(cli_.Run({"predict", job, sample, "--outputs", "-o", "json"}));
   api.Resume(job);
   EXPECT_EQ(api.WaitFor(job, v1::JOB_STATE_RUNNING).state(), v1::JOB_STATE_RUNNING);
   ExpectRefused({"evaluate", job}, {": it has none yet"});
   api.Pause(job);
   EXPECT_EQ(api.WaitFor(job, v1::JOB_STATE_PAUSED).state(), v1::JOB_STATE_PAUSED);
+  const std::string checkpoint =
+      absl::StrCat("model-", api.Get(job).last_checkpoint().step(), ".safetensors");
+  const nlohmann::json later = Json(cli_.Run({"predict", job, sample, "--outputs", "-o", "json"}));
+  EXPECT_NE(later, prediction);
+  EXPECT_EQ(later,
+            Json(cli_.Run({"predict", job, sample, "--outputs", "--artifact", checkpoint, "-o", "json"})));
   EXPECT_EQ(api.Cancel(job).state(), v1::JOB_STATE_CANCELLED);
   ExpectStoppedModel(job);
 }

@@ -7,10 +7,12 @@
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
-#include <iterator>
+#include <optional>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "server/workers/model_task_frames.h"
+#include "tandem/internal/v1/model_task.pb.h"
 
 namespace tandem {
 namespace {
@@ -20,14 +22,14 @@ using internal::v1::ModelTaskOutput;
 void Answer(const std::string& input) {
   ModelTaskOutput output;
   output.mutable_predict()->add_predictions()->set_input(input);
-  if (!WriteModelTaskOutput(output, STDOUT_FILENO).ok()) std::_Exit(9);
+  if (!WriteFrame(output, STDOUT_FILENO).ok()) std::_Exit(9);
 }
 
 void End(int code, const std::string& message) {
   ModelTaskOutput output;
   output.mutable_end()->set_code(code);
   output.mutable_end()->set_message(message);
-  if (!WriteModelTaskOutput(output, STDOUT_FILENO).ok()) std::_Exit(9);
+  if (!WriteFrame(output, STDOUT_FILENO).ok()) std::_Exit(9);
 }
 
 int Read(const internal::v1::ModelTask& task) {
@@ -51,21 +53,27 @@ int Read(const internal::v1::ModelTask& task) {
   } else {
     output.mutable_data()->set_memory_bytes(task.memory_bytes());
   }
-  if (!WriteModelTaskOutput(output, STDOUT_FILENO).ok()) return 9;
+  if (!WriteFrame(output, STDOUT_FILENO).ok()) return 9;
   // Does not end by itself.
   if (name == "linger") pause();
   return 0;
 }
 
-int Main() {
-  const std::string text((std::istreambuf_iterator<char>(std::cin)), std::istreambuf_iterator<char>());
-  internal::v1::ModelTask task;
-  if (!task.ParseFromString(text)) return 2;
+// Returns an exit code, or nothing after a task that it ended.
+std::optional<int> Perform(const internal::v1::ModelTask& task) {
   if (task.has_data()) return Read(task);
   if (task.predict().inputs().empty()) return 2;
   const std::string& label = task.predict().inputs(0).label();
   if (label == "answer") {
     for (const auto& input : task.predict().inputs()) Answer(input.label());
+    End(0, "");
+    return std::nullopt;
+  } else if (label == "pid") {
+    Answer(absl::StrCat(getpid()));
+    End(0, "");
+    return std::nullopt;
+  } else if (label == "exit") {
+    Answer(absl::StrCat(getpid()));
     End(0, "");
   } else if (label == "flood") {
     for (;;) Answer(label);
@@ -76,13 +84,14 @@ int Main() {
     for (;;) pause();
   } else if (label == "fail") {
     End(9, "no such model");
+    return std::nullopt;
   } else if (label == "violate") {
     ModelTaskOutput output;
     output.mutable_end()->set_code(3);
     auto* violation = output.mutable_end()->add_violations();
     violation->set_field("inputs[0]");
     violation->set_description("is no image");
-    if (!WriteModelTaskOutput(output, STDOUT_FILENO).ok()) return 9;
+    if (!WriteFrame(output, STDOUT_FILENO).ok()) return 9;
   } else if (label == "die") {
     std::cerr << "last words";
     std::abort();
@@ -90,6 +99,16 @@ int Main() {
     std::cout << std::string(100, '\xff') << std::flush;
   }
   return 0;
+}
+
+int Main() {
+  FrameReader tasks;
+  for (internal::v1::ModelTask task;;) {
+    const absl::StatusOr<bool> taken = tasks.Await(STDIN_FILENO, &task);
+    if (!taken.ok()) return 2;
+    if (!*taken) return 0;
+    if (const std::optional<int> code = Perform(task); code.has_value()) return *code;
+  }
 }
 
 }  // namespace
