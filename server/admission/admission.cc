@@ -65,7 +65,21 @@ bool ExpandAsWeights(const WeightsFinder& finder, const v1::InitialWeights& sour
   return ExpandTemplate(data, model).ok();
 }
 
+absl::Status Invalid(const FieldViolations& violations) {
+  return violations.empty() ? absl::OkStatus() : WithReason(violations.ToStatus(), "INVALID_SPEC");
+}
+
 }  // namespace
+
+// A job on its way through the checks.
+struct SpecAdmission::Request {
+  const v1::JobSpec& wanted;  // As the client sent it.
+  bool reads_weights;         // The job starts from initial_weights, and continues no other model.
+  AdmittedJob job = {};
+  absl::StatusOr<DatasetInfo> data = DatasetInfo();
+  JobPlan plan = {};  // Empty until PlanTraining.
+  FieldViolations violations = {};
+};
 
 SpecAdmission::SpecAdmission(const DatasetCatalog* catalog, const WeightsFinder* weights,
                              std::vector<v1::Device> devices, std::vector<v1::DeviceKind> priority,
@@ -90,106 +104,136 @@ absl::StatusOr<DatasetInfo> SpecAdmission::DescribeData(const v1::JobSpec& spec,
 }
 
 absl::StatusOr<AdmittedJob> SpecAdmission::AdmitJob(const v1::JobSpec& spec, const DataNames* names) const {
-  AdmittedJob job;
-  job.spec = spec;
-  FieldViolations violations;
-  absl::StatusOr<DatasetInfo> data = DescribeData(spec, names);
-  if (!data.ok() && spec.has_dataset() && !absl::IsInvalidArgument(data.status())) return data.status();
-  const TemplateData facts = data.ok() ? TemplateDataOf(*data) : CustomaryData(spec.model().template_());
-  const bool reads_weights = names == nullptr && spec.has_initial_weights();
-  const bool takes_columns = TakesCategoryColumns(spec.model());
-  const bool is_expanded =
-      takes_columns && reads_weights &&
-      ExpandAsWeights(*weights_, spec.initial_weights(), facts, job.spec.mutable_model());
+  Request request{.wanted = spec, .reads_weights = names == nullptr && spec.has_initial_weights()};
+  request.job.spec = spec;
+  TANDEM_RETURN_IF_ERROR(ReadData(names, &request));
+  TANDEM_RETURN_IF_ERROR(ExpandModel(&request));
+  TANDEM_RETURN_IF_ERROR(FillReplicas(&request));
+  FillDefaults(&request.job.spec);
+  TANDEM_RETURN_IF_ERROR(MatchToWeights(&request));
+  TANDEM_RETURN_IF_ERROR(PlanTraining(&request));
+  TANDEM_RETURN_IF_ERROR(CheckWeights(&request));
+  TANDEM_RETURN_IF_ERROR(Invalid(request.violations));
+  TANDEM_RETURN_IF_ERROR(request.job.spec.has_cluster() ? FitCluster(&request) : FitDevices(&request));
+  request.job.planned_operations = OperationsOf(request.job.spec, request.plan.steps);
+  return std::move(request.job);
+}
+
+absl::Status SpecAdmission::ReadData(const DataNames* names, Request* request) const {
+  request->data = DescribeData(request->wanted, names);
+  const absl::Status& status = request->data.status();
+  return absl::IsInvalidArgument(status) ? absl::OkStatus() : status;
+}
+
+absl::Status SpecAdmission::ExpandModel(Request* request) const {
+  const absl::StatusOr<DatasetInfo>& data = request->data;
+  const v1::Model& wanted = request->wanted.model();
+  v1::Model* const model = request->job.spec.mutable_model();
+  const TemplateData facts = data.ok() ? TemplateDataOf(*data) : CustomaryData(wanted.template_());
+  const bool takes_columns = TakesCategoryColumns(wanted);
+  if (takes_columns && request->reads_weights &&
+      ExpandAsWeights(*weights_, request->wanted.initial_weights(), facts, model)) {
+    return absl::OkStatus();
+  }
   // Columns that are unknown because of the data's error are no second error.
-  const bool is_unknown = takes_columns && !is_expanded && !data.ok();
-  absl::Status expanded;
-  if (!is_expanded && !is_unknown) expanded = ExpandTemplate(facts, job.spec.mutable_model());
+  const bool is_unknown = takes_columns && !data.ok();
+  const absl::Status expanded = is_unknown ? absl::OkStatus() : ExpandTemplate(facts, model);
+  if (!is_unknown && expanded.ok()) return absl::OkStatus();
   // Without layers, nothing else can be checked.
-  if (is_unknown || !expanded.ok()) {
-    violations.AddAll("spec.dataset", data.status());
-    violations.AddAll("spec.model", expanded);
-    return WithReason(violations.ToStatus(), "INVALID_SPEC");
+  request->violations.AddAll("spec.dataset", data.status());
+  request->violations.AddAll("spec.model", expanded);
+  return Invalid(request->violations);
+}
+
+absl::Status SpecAdmission::FillReplicas(Request* request) const {
+  v1::JobSpec* const spec = &request->job.spec;
+  if (!spec->has_cluster()) {
+    request->violations.AddAll("spec.replicas", devices_.ResolveAll(spec->mutable_replicas()));
+    return absl::OkStatus();
   }
-  const bool is_on_cluster = job.spec.has_cluster();
-  if (is_on_cluster) {
-    violations.AddAll("spec", FillCluster(cluster_, &job.spec));
-    // Other messages would follow from these.
-    if (!violations.empty()) return WithReason(violations.ToStatus(), "INVALID_SPEC");
-  } else {
-    violations.AddAll("spec.replicas", devices_.ResolveAll(job.spec.mutable_replicas()));
+  request->violations.AddAll("spec", FillCluster(cluster_, spec));
+  // Other messages would follow from these.
+  return Invalid(request->violations);
+}
+
+absl::Status SpecAdmission::MatchToWeights(Request* request) const {
+  v1::JobSpec* const spec = &request->job.spec;
+  if (!request->reads_weights || !CheckModel(spec->model()).ok()) return absl::OkStatus();
+  const absl::StatusOr<ModelFile> file = weights_->Find(spec->initial_weights());
+  const absl::StatusOr<DataNames> known =
+      file.ok() ? NamesOfInitialWeights(*spec, file->path) : file.status();
+  // CheckWeights reports an error of the file.
+  const bool is_matched = known.ok() && (known->matches_inputs || known->matches_outputs);
+  if (is_matched) TANDEM_RETURN_IF_ERROR(ReadData(&*known, request));
+  const v1::Model& wanted = request->wanted.model();
+  const bool changes_model = TakesCategoryColumns(wanted) || (is_matched && wanted.has_template_());
+  if (!request->data.ok() || !changes_model) return absl::OkStatus();
+  *spec->mutable_model() = wanted;
+  const absl::Status expanded = ExpandTemplate(TemplateDataOf(*request->data), spec->mutable_model());
+  if (!expanded.ok()) {
+    request->violations.AddAll("spec.model", expanded);
+    return Invalid(request->violations);
   }
-  FillDefaults(&job.spec);
-  // Reading the data may need the model's names: the model knows the target's column.
-  if (reads_weights && CheckModel(job.spec.model()).ok()) {
-    const absl::StatusOr<ModelFile> file = weights_->Find(job.spec.initial_weights());
-    const absl::StatusOr<DataNames> known =
-        file.ok() ? NamesOfInitialWeights(job.spec, file->path) : file.status();
-    // An error of the file is reported below.
-    const bool is_matched = known.ok() && (known->matches_inputs || known->matches_outputs);
-    if (is_matched) {
-      data = DescribeData(spec, &*known);
-      if (!data.ok() && !absl::IsInvalidArgument(data.status())) return data.status();
-    }
-    // If the model knows the data's classes, the template gets the model's outputs. Columns are those of the
-    // data, matched or not.
-    if (data.ok() && (takes_columns || (is_matched && spec.model().has_template_()))) {
-      *job.spec.mutable_model() = spec.model();
-      expanded = ExpandTemplate(TemplateDataOf(*data), job.spec.mutable_model());
-      if (!expanded.ok()) {
-        violations.AddAll("spec.model", expanded);
-        return WithReason(violations.ToStatus(), "INVALID_SPEC");
-      }
-      FillDefaults(&job.spec);
-    }
-  }
-  violations.AddAll("spec.dataset", data.status());
-  violations.AddAll("spec.gpu", devices_.FillGpuLimits(&job.spec));
+  FillDefaults(spec);
+  return absl::OkStatus();
+}
+
+absl::Status SpecAdmission::PlanTraining(Request* request) const {
+  v1::JobSpec* const spec = &request->job.spec;
+  request->violations.AddAll("spec.dataset", request->data.status());
+  request->violations.AddAll("spec.gpu", devices_.FillGpuLimits(spec));
   // The samples' place, and so the plan, depends on the device kind.
-  job.spec.mutable_replicas()->set_device_kind(devices_.KindFor(job.spec.replicas()));
-  absl::StatusOr<JobPlan> plan;
-  if (data.ok()) {
-    plan = Plan(job.spec, *data);
-  } else if (const absl::Status alone = CheckJob(job.spec); !alone.ok()) {
-    plan = alone;
+  spec->mutable_replicas()->set_device_kind(devices_.KindFor(spec->replicas()));
+  absl::Status planned;
+  if (request->data.ok()) {
+    absl::StatusOr<JobPlan> plan = Plan(*spec, *request->data);
+    planned = plan.status();
+    if (plan.ok()) request->plan = *std::move(plan);
   } else {
-    // The data's error ends the admission below.
-    plan = JobPlan();
+    // The data's error ends the admission without a plan.
+    planned = CheckJob(*spec);
   }
-  const std::vector<FieldViolation> found = GetFieldViolations(plan.status());
-  if (!plan.ok() && found.empty()) return plan.status();
+  const std::vector<FieldViolation> found = GetFieldViolations(planned);
+  if (!planned.ok() && found.empty()) return planned;
   for (const FieldViolation& violation : found) {
-    violations.Add(absl::StrCat("spec.", violation.field), violation.description);
+    request->violations.Add(absl::StrCat("spec.", violation.field), violation.description);
   }
-  if (violations.empty() && job.spec.has_initial_weights()) {
-    const absl::StatusOr<ModelFile> file = weights_->Find(job.spec.initial_weights());
-    const absl::Status fits = file.ok() ? CheckWeightsFile(job.spec, file->path) : file.status();
-    if (!fits.ok() && !absl::IsInvalidArgument(fits)) return fits;
-    violations.AddAll("spec", fits);
-  }
-  if (!violations.empty()) return WithReason(violations.ToStatus(), "INVALID_SPEC");
-  if (is_on_cluster) {
-    TANDEM_RETURN_IF_ERROR(DeviceCheck::CheckOps(*plan, job.spec.replicas().device_kind()));
-    const absl::Status taken = cluster_.test ? cluster_.test(job.spec) : absl::OkStatus();
-    if (!taken.ok() && !absl::IsInvalidArgument(taken)) return taken;
-    violations.AddAll("spec.cluster.slurm", taken);
-    if (!violations.empty()) return WithReason(violations.ToStatus(), "INVALID_SPEC");
-    job.planned_memory_bytes = plan->replica_memory_bytes;
-    job.planned_operations = OperationsOf(job.spec, plan->steps);
-    return job;
-  }
-  absl::StatusOr<int64_t> memory_bytes = devices_.Check(*plan, &job.spec);
-  if (!memory_bytes.ok() && plan->resident_bytes > 0 &&
-      job.spec.gpu().data() == v1::GpuOptions::DATA_PLACEMENT_UNSPECIFIED) {
+  return absl::OkStatus();
+}
+
+absl::Status SpecAdmission::CheckWeights(Request* request) const {
+  const v1::JobSpec& spec = request->job.spec;
+  if (!request->violations.empty() || !spec.has_initial_weights()) return absl::OkStatus();
+  const absl::StatusOr<ModelFile> file = weights_->Find(spec.initial_weights());
+  const absl::Status fits = file.ok() ? CheckWeightsFile(spec, file->path) : file.status();
+  if (!fits.ok() && !absl::IsInvalidArgument(fits)) return fits;
+  request->violations.AddAll("spec", fits);
+  return absl::OkStatus();
+}
+
+absl::Status SpecAdmission::FitCluster(Request* request) const {
+  const v1::JobSpec& spec = request->job.spec;
+  TANDEM_RETURN_IF_ERROR(DeviceCheck::CheckOps(request->plan, spec.replicas().device_kind()));
+  const absl::Status taken = cluster_.test ? cluster_.test(spec) : absl::OkStatus();
+  if (!taken.ok() && !absl::IsInvalidArgument(taken)) return taken;
+  request->violations.AddAll("spec.cluster.slurm", taken);
+  request->job.planned_memory_bytes = request->plan.replica_memory_bytes;
+  return Invalid(request->violations);
+}
+
+absl::Status SpecAdmission::FitDevices(Request* request) const {
+  v1::JobSpec* const spec = &request->job.spec;
+  absl::StatusOr<int64_t> memory_bytes = devices_.Check(request->plan, spec);
+  if (!memory_bytes.ok() && request->plan.resident_bytes > 0 &&
+      spec->gpu().data() == v1::GpuOptions::DATA_PLACEMENT_UNSPECIFIED) {
     // The job does not fit with its samples on the GPU.
-    job.spec.mutable_gpu()->set_data(v1::GpuOptions::DATA_PLACEMENT_HOST_MEMORY);
-    TANDEM_ASSIGN_OR_RETURN(const JobPlan on_host, Plan(job.spec, *data));
-    memory_bytes = devices_.Check(on_host, &job.spec);
+    spec->mutable_gpu()->set_data(v1::GpuOptions::DATA_PLACEMENT_HOST_MEMORY);
+    TANDEM_ASSIGN_OR_RETURN(request->plan, Plan(*spec, *request->data));
+    memory_bytes = devices_.Check(request->plan, spec);
   }
   TANDEM_RETURN_IF_ERROR(memory_bytes.status());
-  job.planned_memory_bytes = *memory_bytes;
-  job.planned_operations = OperationsOf(job.spec, plan->steps);
-  return job;
+  request->job.planned_memory_bytes = *memory_bytes;
+  return absl::OkStatus();
 }
 
 absl::StatusOr<JobPlan> SpecAdmission::Plan(const v1::JobSpec& spec, const DatasetInfo& data) const {

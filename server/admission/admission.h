@@ -65,8 +65,30 @@ class SpecAdmission : public Admission {
   absl::Status CheckCheckpoint(const AdmittedJob& job, const SafetensorsHeader& checkpoint) const override;
 
  private:
+  struct Request;
+
   // `names` may be null.
   absl::StatusOr<AdmittedJob> AdmitJob(const v1::JobSpec& spec, const DataNames* names) const;
+
+  // The steps of AdmitJob, in order. Each adds to the job's spec and to the violations. An error ends the
+  // admission.
+
+  // Describes the data, matched to `names` if not null. Keeps an error of the description for PlanTraining.
+  absl::Status ReadData(const DataNames* names, Request* request) const;
+  // Replaces the model's template by layers.
+  absl::Status ExpandModel(Request* request) const;
+  // Chooses the replicas' devices or nodes.
+  absl::Status FillReplicas(Request* request) const;
+  // Matches data and template to the names in the initial weights: their model knows the target's column.
+  // If it knows the data's classes, the template gets its outputs. Columns stay those of the data.
+  absl::Status MatchToWeights(Request* request) const;
+  absl::Status PlanTraining(Request* request) const;
+  // Checks that the initial weights fit the model.
+  absl::Status CheckWeights(Request* request) const;
+  // Check that the plan fits the cluster, or this machine's devices.
+  absl::Status FitCluster(Request* request) const;
+  absl::Status FitDevices(Request* request) const;
+
   // Describes the job's data, matched to `names` if not null. Errors are relative to the DatasetSpec.
   absl::StatusOr<DatasetInfo> DescribeData(const v1::JobSpec& spec, const DataNames* names) const;
   // Returns PlanJob's plan. Jobs with the same plan, such as most of a sweep's jobs, are planned once.

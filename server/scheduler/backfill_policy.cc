@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <climits>
 #include <cmath>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -49,6 +50,69 @@ Readiness ReadinessOf(const WaitingJob& job, const UsageLimits& limits, DevicePl
   if (job.is_held_up || job.is_delayed || !limits.SweepAllows(job)) return Readiness::kHeldBack;
   if (!limits.QuotaCouldAllow(job) || plan.FitOf(job) != DevicePlan::Fit::kFits) return Readiness::kHeldBack;
   return limits.QuotaAllows(job) ? Readiness::kReady : Readiness::kHeldByQuota;
+}
+
+v1::Waiting Because(v1::Waiting::Reason reason, std::string message) {
+  v1::Waiting waiting;
+  waiting.set_reason(reason);
+  waiting.set_message(std::move(message));
+  return waiting;
+}
+
+std::string DescribeQuota(const WaitingJob& job, const UsageLimits& limits) {
+  if (const std::string kept_for = limits.QuotaKeptFor(job.user); !kept_for.empty()) {
+    return absl::StrCat("The quota of \"", job.user, "\" is kept for \"", JobName(kept_for),
+                        "\", which is ahead of it.");
+  }
+  return absl::StrCat("\"", job.user, "\" holds ", limits.Held(job.user), " of at most ",
+                      limits.MaxDevices(job.user), " devices, and it needs ", job.gang.devices, ".");
+}
+
+// Returns why a job may not start now, however many devices are free. nullopt if it may.
+std::optional<v1::Waiting> ExplainHeldBack(const WaitingJob& job, absl::Time now, const UsageLimits& limits,
+                                           DevicePlan& plan) {
+  const v1::DeviceKind kind = plan.KindFor(job);
+  switch (plan.FitOf(job)) {
+    case DevicePlan::Fit::kMissing:
+      return Because(v1::Waiting::REASON_DEVICES_MISSING,
+                     absl::StrCat("Needs ", Needs(job, kind), "; this daemon has ", plan.CountAll(job), "."));
+    case DevicePlan::Fit::kOutOfService:
+      return Because(
+          v1::Waiting::REASON_DEVICES_OUT_OF_SERVICE,
+          absl::StrCat("Needs ", Needs(job, kind), "; ", plan.CountSuitable(job), " of this daemon's ",
+                       plan.CountAll(job), " are in service, the others are drained or excluded."));
+    case DevicePlan::Fit::kFits:
+      break;
+  }
+  if (job.is_delayed) {
+    const double seconds = std::max(0.0, absl::ToDoubleSeconds(job.restart_time - now));
+    v1::Waiting waiting =
+        Because(v1::Waiting::REASON_RESTART_DELAY,
+                absl::StrFormat("Its worker was lost; it starts again in %.0f s or later, restart %d of %d.",
+                                std::ceil(seconds), job.restarts, job.max_restarts));
+    *waiting.mutable_estimated_start_time() = ToTimestamp(std::max(job.restart_time, now));
+    return waiting;
+  }
+  if (job.is_held_up) {
+    return Because(v1::Waiting::REASON_LAST_ATTEMPT_ENDING,
+                   "The worker of its last attempt has not ended yet.");
+  }
+  if (!limits.QuotaAllows(job)) return Because(v1::Waiting::REASON_QUOTA, DescribeQuota(job, limits));
+  if (!limits.SweepAllows(job)) {
+    return Because(v1::Waiting::REASON_SWEEP_LIMIT,
+                   absl::StrCat(limits.Running(job.sweep), " of at most ", job.sweep_max_running,
+                                " jobs of \"", job.sweep, "\" hold devices."));
+  }
+  return std::nullopt;
+}
+
+// Sets the times at which a job probably starts, and starts at the latest. InfiniteFuture: unknown.
+void SetStart(absl::Time now, absl::Time expected, absl::Time latest, v1::Waiting* waiting) {
+  if (expected != absl::InfiniteFuture())
+    *waiting->mutable_estimated_start_time() = ToTimestamp(std::min(expected, latest));
+  // If the latest start has passed, its time limits were exceeded, and it means nothing.
+  if (latest != absl::InfiniteFuture() && latest > now)
+    *waiting->mutable_latest_start_time() = ToTimestamp(latest);
 }
 
 }  // namespace
@@ -122,88 +186,43 @@ std::vector<Explanation> BackfillPolicy::Explain(const Snapshot& snapshot) const
     explanation.job_id = job->id;
     explanation.raised_by = order.level() - job->priority;
     v1::Waiting& waiting = explanation.waiting;
-    const int position = static_cast<int>(explanations.size());
-    waiting.set_position(position);
-    const auto because = [&](v1::Waiting::Reason reason, std::string message) {
-      waiting.set_reason(reason);
-      waiting.set_message(std::move(message));
-    };
-    const v1::DeviceKind kind = plan.KindFor(*job);
-    const DevicePlan::Fit fit = plan.FitOf(*job);
-    if (fit == DevicePlan::Fit::kMissing) {
-      because(v1::Waiting::REASON_DEVICES_MISSING,
-              absl::StrCat("Needs ", Needs(*job, kind), "; this daemon has ", plan.CountAll(*job), "."));
-      continue;
-    }
-    if (fit == DevicePlan::Fit::kOutOfService) {
-      because(v1::Waiting::REASON_DEVICES_OUT_OF_SERVICE,
-              absl::StrCat("Needs ", Needs(*job, kind), "; ", plan.CountSuitable(*job), " of this daemon's ",
-                           plan.CountAll(*job), " are in service, the others are drained or excluded."));
-      continue;
-    }
-    if (job->is_delayed) {
-      const double seconds = std::max(0.0, absl::ToDoubleSeconds(job->restart_time - snapshot.now));
-      because(v1::Waiting::REASON_RESTART_DELAY,
-              absl::StrFormat("Its worker was lost; it starts again in %.0f s or later, restart %d of %d.",
-                              std::ceil(seconds), job->restarts, job->max_restarts));
-      *waiting.mutable_estimated_start_time() = ToTimestamp(std::max(job->restart_time, snapshot.now));
-      continue;
-    }
-    if (job->is_held_up) {
-      because(v1::Waiting::REASON_LAST_ATTEMPT_ENDING, "The worker of its last attempt has not ended yet.");
-      continue;
-    }
-    if (!limits.QuotaAllows(*job)) {
-      const std::string kept_for = limits.QuotaKeptFor(job->user);
-      because(v1::Waiting::REASON_QUOTA,
-              kept_for.empty() ? absl::StrCat("\"", job->user, "\" holds ", limits.Held(job->user),
-                                              " of at most ", limits.MaxDevices(job->user),
-                                              " devices, and it needs ", job->gang.devices, ".")
-                               : absl::StrCat("The quota of \"", job->user, "\" is kept for \"",
-                                              JobName(kept_for), "\", which is ahead of it."));
+    const auto position = static_cast<int>(explanations.size());
+    if (std::optional<v1::Waiting> held = ExplainHeldBack(*job, snapshot.now, limits, plan);
+        held.has_value()) {
+      waiting = *std::move(held);
       if (readiness(*job) == Readiness::kHeldByQuota) limits.KeepQuota(*job);
-      continue;
-    }
-    if (!limits.SweepAllows(*job)) {
-      because(v1::Waiting::REASON_SWEEP_LIMIT,
-              absl::StrCat(limits.Running(job->sweep), " of at most ", job->sweep_max_running, " jobs of \"",
-                           job->sweep, "\" hold devices."));
-      continue;
-    }
-    const int room = plan.CountRoom(*job);
-    const int suitable = plan.CountSuitable(*job);
-    // The probable and the latest start.
-    absl::Time expected = snapshot.now;
-    absl::Time latest = absl::InfiniteFuture();
-    std::vector<std::string> preempted;
-    if (placed.contains(job->id)) {
+    } else if (placed.contains(job->id)) {
       forecast.Take(plan.Start(*job), *job);
       limits.Add(*job);
       order.Start();
-      because(v1::Waiting::REASON_STARTING, "It is about to start.");
+      waiting = Because(v1::Waiting::REASON_STARTING, "It is about to start.");
+      SetStart(snapshot.now, snapshot.now, absl::InfiniteFuture(), &waiting);
       explanation.is_to_act = true;
-    } else if (order.Charge(); job->priority > plan.lowest_preemptible() && plan.Preempt(*job, &preempted)) {
-      because(v1::Waiting::REASON_PREEMPTING,
-              "Jobs of lower priority write their checkpoints to make room for it.");
-      explanation.is_to_act = !preempted.empty() && !decision.preemptions.empty();
-      forecast.Reserve(*job);
     } else {
-      if (first.empty()) {
-        because(v1::Waiting::REASON_DEVICES_BUSY,
-                absl::StrCat("Needs ", Needs(*job, kind), "; ", room, " of ", suitable, " free."));
+      order.Charge();
+      std::vector<std::string> preempted;
+      // Counted before the job has a reservation.
+      const int room = plan.CountRoom(*job);
+      const int suitable = plan.CountSuitable(*job);
+      if (job->priority > plan.lowest_preemptible() && plan.Preempt(*job, &preempted)) {
+        waiting = Because(v1::Waiting::REASON_PREEMPTING,
+                          "Jobs of lower priority write their checkpoints to make room for it.");
+        SetStart(snapshot.now, snapshot.now, absl::InfiniteFuture(), &waiting);
+        explanation.is_to_act = !preempted.empty() && !decision.preemptions.empty();
+        forecast.Reserve(*job);
       } else {
-        because(v1::Waiting::REASON_BEHIND_OTHERS,
-                absl::StrCat("Number ", position, " in the queue; \"", JobName(first), "\" goes first."));
+        waiting = first.empty() ? Because(v1::Waiting::REASON_DEVICES_BUSY,
+                                          absl::StrCat("Needs ", Needs(*job, plan.KindFor(*job)), "; ", room,
+                                                       " of ", suitable, " free."))
+                                : Because(v1::Waiting::REASON_BEHIND_OTHERS,
+                                          absl::StrCat("Number ", position, " in the queue; \"",
+                                                       JobName(first), "\" goes first."));
+        const absl::Time expected = forecast.Reserve(*job);
+        SetStart(snapshot.now, expected, plan.Reserve(*job), &waiting);
+        if (first.empty()) first = job->id;
       }
-      expected = forecast.Reserve(*job);
-      latest = plan.Reserve(*job);
-      if (first.empty()) first = job->id;
     }
-    if (expected != absl::InfiniteFuture())
-      *waiting.mutable_estimated_start_time() = ToTimestamp(std::min(expected, latest));
-    // If the latest start has passed, its time limits were exceeded, and it means nothing.
-    if (latest != absl::InfiniteFuture() && latest > snapshot.now)
-      *waiting.mutable_latest_start_time() = ToTimestamp(latest);
+    waiting.set_position(position);
   }
   return explanations;
 }

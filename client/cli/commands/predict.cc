@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <deque>
 #include <iterator>
+#include <variant>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -150,6 +151,75 @@ class CsvText {
   std::string text_;
 };
 
+// Deals the inputs to calls, in order. Reads a file when a call has room for it.
+class InputCalls {
+ public:
+  // `sample_elements` is as in ReadPredictInput.
+  InputCalls(std::vector<std::string> files, int64_t sample_elements)
+      : files_(std::move(files)), sample_elements_(sample_elements) {}
+
+  bool HasMore() const { return next_ < files_.size() || !parts_.empty(); }
+
+  // Adds the inputs of the next call to `request`. Returns the last of them; a part of a large file is the
+  // only one. HasMore must be true. Errors are those of ReadPredictInput.
+  absl::StatusOr<InputPart> Fill(v1::PredictRequest* request) {
+    InputPart part;
+    for (size_t bytes = 0; bytes < kCallBytes && request->inputs_size() < kCallInputs && HasMore();) {
+      if (parts_.empty()) {
+        absl::StatusOr<std::vector<InputPart>> read = ReadPredictInput(files_[next_++], sample_elements_);
+        if (!read.ok()) return read.status();
+        std::move(read->begin(), read->end(), std::back_inserter(parts_));
+      }
+      if (parts_.front().is_alone && request->inputs_size() > 0) break;
+      part = std::move(parts_.front());
+      parts_.pop_front();
+      bytes += part.input.ByteSizeLong();
+      *request->add_inputs() = part.input;
+      if (part.is_alone) break;
+    }
+    return part;
+  }
+
+ private:
+  const std::vector<std::string> files_;
+  const int64_t sample_elements_;
+  size_t next_ = 0;
+  std::deque<InputPart> parts_;  // Of files that were read.
+};
+
+// Returns a call's predictions. Sets their samples' numbers in the whole file if the call has a part of one.
+// Returns an exit code if the call failed, after saying why.
+std::variant<std::vector<v1::Prediction>, int> CallPredict(Session& session, client::Client& client,
+                                                           v1::PredictRequest request, const InputPart& part,
+                                                           TableNumbers& numbers) {
+  Terminal& terminal = session.terminal();
+  const bool continues_table = part.table_rows > 0 && !part.begins_table;
+  const int64_t first_sample = continues_table ? numbers.samples() : part.first_sample;
+  // The place of a part after the first, for messages.
+  const std::string place =
+      first_sample > 0 ? absl::StrCat(part.input.label(), " from sample ", first_sample) : "";
+  StreamNotes observer(terminal);
+  std::vector<v1::Prediction> answers;
+  absl::Status status = client.Predict(request, observer, [&](const v1::PredictResponse& response) {
+    for (const std::string& notice : response.notices()) {
+      terminal.Err(Printable(absl::StrCat("notice: ", place, place.empty() ? "" : ": ", notice, "\n")));
+    }
+    answers.insert(answers.end(), response.predictions().begin(), response.predictions().end());
+  });
+  if (absl::IsCancelled(status) && terminal.Interrupted()) return kDetached;
+  if (!status.ok()) {
+    if (!place.empty()) request.mutable_inputs(0)->set_label(place);
+    return FailInputs(session, request, status);
+  }
+  if (part.table_rows > 0) {
+    status = numbers.Number(part, answers);
+    if (!status.ok()) return session.Fail(status);
+  } else if (first_sample > 0) {
+    for (v1::Prediction& answer : answers) answer.set_sample(first_sample + answer.sample());
+  }
+  return answers;
+}
+
 int RunPredict(Session& session, const PredictOptions& options) {
   if (options.csv && session.structured()) {
     return session.Fail(
@@ -160,65 +230,31 @@ int RunPredict(Session& session, const PredictOptions& options) {
   const absl::StatusOr<v1::Job> job = FindJob(**client, options.job);
   if (!job.ok()) return session.Fail(job.status());
   Terminal& terminal = session.terminal();
-  StreamNotes observer(terminal);
-  std::vector<v1::Prediction> predictions;
-  CsvText csv;
   std::vector<std::string> notes;
-  const absl::StatusOr<std::vector<std::string>> files = PredictFiles(options.inputs, notes);
+  absl::StatusOr<std::vector<std::string>> files = PredictFiles(options.inputs, notes);
   if (!files.ok()) return session.Fail(files.status());
   for (const std::string& note : notes) terminal.Err(Printable(absl::StrCat(note, "\n")));
   int64_t sample_elements = 1;
   for (const int64_t extent : job->spec().model().input().shape()) sample_elements *= extent;
   const int default_top_k = options.csv ? 1 : 5;
-  const int top_k = options.top_k == kUnsetTopK ? default_top_k : options.top_k;
-  // Parts that wait for a call.
-  std::deque<InputPart> parts;
+  v1::PredictRequest empty;
+  empty.set_name(job->name());
+  empty.set_artifact(options.artifact);
+  empty.set_top_k(options.top_k == kUnsetTopK ? default_top_k : options.top_k);
+  // Without classes and outputs there would be nothing to show.
+  if (options.outputs || empty.top_k() == 0) empty.set_outputs(true);
+
+  InputCalls calls(*std::move(files), sample_elements);
   TableNumbers numbers;
-  for (size_t next = 0; next < files->size() || !parts.empty();) {
-    v1::PredictRequest request;
-    InputPart part;  // The last of the call.
-    request.set_name(job->name());
-    request.set_artifact(options.artifact);
-    request.set_top_k(top_k);
-    // Without classes and outputs there would be nothing to show.
-    if (options.outputs || top_k == 0) request.set_outputs(true);
-    for (size_t bytes = 0; bytes < kCallBytes && request.inputs_size() < kCallInputs;) {
-      if (parts.empty()) {
-        if (next == files->size()) break;
-        absl::StatusOr<std::vector<InputPart>> read = ReadPredictInput((*files)[next++], sample_elements);
-        if (!read.ok()) return session.Fail(read.status());
-        std::move(read->begin(), read->end(), std::back_inserter(parts));
-      }
-      if (parts.front().is_alone && request.inputs_size() > 0) break;
-      part = std::move(parts.front());
-      parts.pop_front();
-      bytes += part.input.ByteSizeLong();
-      *request.add_inputs() = part.input;
-      if (part.is_alone) break;
-    }
-    const bool continues_table = part.table_rows > 0 && !part.begins_table;
-    const int64_t first_sample = continues_table ? numbers.samples() : part.first_sample;
-    // The place of a part after the first, for messages.
-    const std::string place =
-        first_sample > 0 ? absl::StrCat(part.input.label(), " from sample ", first_sample) : "";
-    std::vector<v1::Prediction> answers;
-    absl::Status status = (*client)->Predict(request, observer, [&](const v1::PredictResponse& response) {
-      for (const std::string& notice : response.notices()) {
-        terminal.Err(Printable(absl::StrCat("notice: ", place, place.empty() ? "" : ": ", notice, "\n")));
-      }
-      answers.insert(answers.end(), response.predictions().begin(), response.predictions().end());
-    });
-    if (absl::IsCancelled(status) && terminal.Interrupted()) return kDetached;
-    if (!status.ok()) {
-      if (!place.empty()) request.mutable_inputs(0)->set_label(place);
-      return FailInputs(session, request, status);
-    }
-    if (part.table_rows > 0) {
-      status = numbers.Number(part, answers);
-      if (!status.ok()) return session.Fail(status);
-    } else if (first_sample > 0) {
-      for (v1::Prediction& answer : answers) answer.set_sample(first_sample + answer.sample());
-    }
+  CsvText csv;
+  std::vector<v1::Prediction> predictions;  // If not as CSV.
+  while (calls.HasMore()) {
+    v1::PredictRequest request = empty;
+    const absl::StatusOr<InputPart> part = calls.Fill(&request);
+    if (!part.ok()) return session.Fail(part.status());
+    auto answered = CallPredict(session, **client, std::move(request), *part, numbers);
+    if (const int* const exit_code = std::get_if<int>(&answered)) return *exit_code;
+    auto& answers = std::get<std::vector<v1::Prediction>>(answered);
     for (v1::Prediction& answer : answers) session.MakeShowable(&answer);
     if (options.csv) {
       csv.Add(answers);

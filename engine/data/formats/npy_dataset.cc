@@ -311,10 +311,8 @@ absl::Status CheckAlike(const NpySplit& train, const NpySplit& validation) {
 // The numbers that are kept after describing.
 enum class Kept { kNothing, kTargets, kAll };
 
-// Reads the data that describing needs.
-absl::StatusOr<Arrays> ReadArrays(const v1::NpySource& source, Kept kept) {
-  Arrays arrays;
-  DatasetInfo& info = arrays.info;
+// Checks the source's own fields, and reads the headers of its arrays.
+absl::Status ReadAllHeaders(const v1::NpySource& source, Arrays* arrays) {
   FieldViolations violations;
   if (source.classes() < 0 || source.classes() > std::numeric_limits<int32_t>::max()) {
     violations.Add("npy.classes",
@@ -326,80 +324,103 @@ absl::StatusOr<Arrays> ReadArrays(const v1::NpySource& source, Kept kept) {
         absl::StrCat("is ", source.ignore_index(),
                      "; it must be negative; a class or token is ignored by the loss's ignore_index alone"));
   }
-  violations.AddAll("", ReadHeaders(source.train_inputs(), source.train_targets(), arrays.train));
-  arrays.validates = source.has_validation_inputs() || source.has_validation_targets();
-  if (arrays.validates) {
+  violations.AddAll("", ReadHeaders(source.train_inputs(), source.train_targets(), arrays->train));
+  arrays->validates = source.has_validation_inputs() || source.has_validation_targets();
+  if (arrays->validates) {
     violations.AddAll(
-        "", ReadHeaders(source.validation_inputs(), source.validation_targets(), arrays.validation));
+        "", ReadHeaders(source.validation_inputs(), source.validation_targets(), arrays->validation));
   }
   TANDEM_RETURN_IF_ERROR(violations.ToStatus());
-  NpySplit& train = arrays.train;
-  NpySplit& validation = arrays.validation;
-  if (arrays.validates) TANDEM_RETURN_IF_ERROR(CheckAlike(train, validation));
-  const NpyHeader& inputs = train.inputs.header;
+  return arrays->validates ? CheckAlike(arrays->train, arrays->validation) : absl::OkStatus();
+}
+
+// Describes the samples and targets, as far as the headers tell. `info.classes` is the source's number, or 0.
+absl::Status DescribeHeaders(const v1::NpySource& source, Arrays* arrays) {
+  DatasetInfo& info = arrays->info;
+  const NpySplit& train = arrays->train;
+  const NpyHeader& validation = arrays->validation.inputs.header;
   TANDEM_ASSIGN_OR_RETURN(info.sample_type, SampleTypeOf(source, train));
   // Validation inputs of wider integers have the same kind, but their bytes are no samples.
   const bool are_bytes = info.sample_type == SampleType::kBytes;
-  if (arrays.validates && are_bytes && validation.inputs.header.item_bytes != 1) return NoBytes(validation);
+  if (arrays->validates && are_bytes && validation.item_bytes != 1) return NoBytes(arrays->validation);
   TANDEM_ASSIGN_OR_RETURN(info.target_type, TargetTypeOf(source, info.sample_type, train));
   TANDEM_ASSIGN_OR_RETURN(info.shape, SampleShapeOf(source, train));
-  info.train_samples = inputs.shape[0];
-  info.validation_samples = arrays.validates ? validation.inputs.header.shape[0] : 0;
-  info.classes = info.target_type == TargetKind::kValues && info.sample_type != SampleType::kTokens
-                     ? 0
-                     : source.classes();
-  if (info.sample_type == SampleType::kTokens && info.shape.rank() != 1) {
+  info.train_samples = train.inputs.header.shape[0];
+  info.validation_samples = arrays->validates ? validation.shape[0] : 0;
+  const bool are_tokens = info.sample_type == SampleType::kTokens;
+  if (are_tokens && info.shape.rank() != 1) {
     return FieldError(train.InputsField(),
                       absl::StrCat(Described(train.inputs), "; tokens must be [samples, length]"));
   }
+  if (info.target_type == TargetKind::kTokens) info.target_shape = info.shape;
   if (info.target_type == TargetKind::kValues) {
-    if (source.classes() != 0 && info.sample_type != SampleType::kTokens) {
+    info.target_shape = train.targets.header.shape.From(1);
+    if (info.target_shape.rank() == 0) info.target_shape = Shape({1});
+    if (!are_tokens && source.classes() != 0) {
       return FieldError(
           "npy.classes",
           absl::StrCat("is ", source.classes(), ", but the targets are values: ", Described(train.targets)));
     }
-    info.target_shape = train.targets.header.shape.From(1);
-    if (info.target_shape.rank() == 0) info.target_shape = Shape({1});
   }
+  info.classes = source.classes();
+  return absl::OkStatus();
+}
+
+// Reads the inputs of a split, which are tokens, below `classes`. If that is 0, sets it to the largest token
+// plus 1.
+absl::Status ReadTokens(const v1::NpyArray& array, bool keeps, NpySplit* split, int64_t* classes) {
+  Numbers numbers{.noun = "token", .classes = *classes};
+  if (keeps) numbers.kept = &split->input_tokens;
+  TANDEM_RETURN_IF_ERROR(ReadNumbers(array, split->inputs, split->InputsField(), numbers));
+  *classes = numbers.classes;
+  return absl::OkStatus();
+}
+
+// Reads the targets of a split, which are classes or tokens, as ReadTokens. Describes them in `info`.
+absl::Status ReadTargets(const v1::NpySource& source, bool is_train, bool keeps, NpySplit* split,
+                         int64_t* classes, DatasetInfo* info) {
+  const v1::NpyArray& array = is_train ? source.train_targets() : source.validation_targets();
+  const bool are_classes = info->target_type == TargetKind::kClass;
+  Numbers numbers{.noun = are_classes ? "class" : "token", .classes = *classes, .may_be_ignored = true};
+  if (source.has_ignore_index()) numbers.ignored = source.ignore_index();
+  if (keeps) numbers.kept = &split->target_numbers;
+  const auto read = are_classes && MayBeOneHot(split->targets.header.shape) ? ReadOneHot : ReadNumbers;
+  TANDEM_RETURN_IF_ERROR(read(array, split->targets, split->TargetsField(), numbers));
+  *classes = numbers.classes;
+  if (numbers.has_ignored) info->ignored_label = source.ignore_index();
+  if (are_classes && is_train) info->one_label = numbers.all_alike;
+  return absl::OkStatus();
+}
+
+// Reads the data that describing needs.
+absl::StatusOr<Arrays> ReadArrays(const v1::NpySource& source, Kept kept) {
+  Arrays arrays;
+  TANDEM_RETURN_IF_ERROR(ReadAllHeaders(source, &arrays));
+  TANDEM_RETURN_IF_ERROR(DescribeHeaders(source, &arrays));
+  DatasetInfo& info = arrays.info;
+  const bool keeps_inputs = kept == Kept::kAll;
+  const bool keeps_targets = kept != Kept::kNothing;
   // Inputs and targets share a vocabulary. A class is no token.
   int64_t vocabulary = info.target_type == TargetKind::kClass ? 0 : info.classes;
-  for (NpySplit* split : {&train, &validation}) {
-    if (split == &validation && !arrays.validates) continue;
-    const bool is_train = split == &train;
+  for (NpySplit* split : {&arrays.train, &arrays.validation}) {
+    const bool is_train = split == &arrays.train;
+    if (!is_train && !arrays.validates) continue;
     const v1::NpyArray& from = is_train ? source.train_inputs() : source.validation_inputs();
-    const v1::NpyArray& to = is_train ? source.train_targets() : source.validation_targets();
-    const auto read_inputs = [&](int64_t& classes) -> absl::Status {
-      Numbers numbers{.noun = "token", .classes = classes};
-      if (kept == Kept::kAll) numbers.kept = &split->input_tokens;
-      TANDEM_RETURN_IF_ERROR(ReadNumbers(from, split->inputs, split->InputsField(), numbers));
-      classes = numbers.classes;
-      return absl::OkStatus();
-    };
-    const auto read_targets = [&](const char* noun, int64_t& classes) -> absl::Status {
-      Numbers numbers{.noun = noun, .classes = classes, .may_be_ignored = true};
-      if (source.has_ignore_index()) numbers.ignored = source.ignore_index();
-      if (kept != Kept::kNothing) numbers.kept = &split->target_numbers;
-      const bool one_hot = info.target_type == TargetKind::kClass && MayBeOneHot(split->targets.header.shape);
-      const auto read = one_hot ? ReadOneHot : ReadNumbers;
-      TANDEM_RETURN_IF_ERROR(read(to, split->targets, split->TargetsField(), numbers));
-      classes = numbers.classes;
-      if (numbers.has_ignored) info.ignored_label = source.ignore_index();
-      if (is_train && info.target_type == TargetKind::kClass) info.one_label = numbers.all_alike;
-      return absl::OkStatus();
-    };
     if (info.target_type == TargetKind::kTokens && is_train && info.classes == 0) {
       // The largest token of both.
       int64_t in = 0, out = 0;
-      TANDEM_RETURN_IF_ERROR(read_inputs(in));
-      TANDEM_RETURN_IF_ERROR(read_targets("token", out));
+      TANDEM_RETURN_IF_ERROR(ReadTokens(from, keeps_inputs, split, &in));
+      TANDEM_RETURN_IF_ERROR(ReadTargets(source, is_train, keeps_targets, split, &out, &info));
       vocabulary = info.classes = std::max(in, out);
       continue;
     }
-    if (info.sample_type == SampleType::kTokens) TANDEM_RETURN_IF_ERROR(read_inputs(vocabulary));
-    if (info.target_type == TargetKind::kClass) TANDEM_RETURN_IF_ERROR(read_targets("class", info.classes));
-    if (info.target_type == TargetKind::kTokens) TANDEM_RETURN_IF_ERROR(read_targets("token", info.classes));
+    if (info.sample_type == SampleType::kTokens) {
+      TANDEM_RETURN_IF_ERROR(ReadTokens(from, keeps_inputs, split, &vocabulary));
+    }
+    if (info.target_type != TargetKind::kValues) {
+      TANDEM_RETURN_IF_ERROR(ReadTargets(source, is_train, keeps_targets, split, &info.classes, &info));
+    }
   }
-  if (info.target_type == TargetKind::kTokens) info.target_shape = info.shape;
   const int64_t sample_bytes = info.shape.elements() * SizeOf(DTypeOfSamples(info.sample_type)) +
                                info.target_shape.elements() * static_cast<int64_t>(sizeof(float));
   info.memory_bytes = (info.train_samples + info.validation_samples) * sample_bytes;

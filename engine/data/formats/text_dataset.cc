@@ -196,9 +196,7 @@ absl::StatusOr<int64_t> Translate(const std::string& path, v1::TextTokens tokens
   return count;
 }
 
-// Reads the whole text. Keeps the tokens only if `keeps`.
-absl::StatusOr<Texts> ReadTexts(const v1::DatasetSpec& spec, const DataNames& model, bool keeps) {
-  const v1::TextSource& source = spec.text();
+FieldViolations CheckSource(const v1::TextSource& source) {
   FieldViolations violations;
   if (source.train().empty()) violations.Add("text.train", "is required: the path of a text");
   if (source.sequence_length() < 1 || source.sequence_length() > kMaxLength) {
@@ -212,85 +210,111 @@ absl::StatusOr<Texts> ReadTexts(const v1::DatasetSpec& spec, const DataNames& mo
     violations.Add("text.stride",
                    absl::StrCat("is ", source.stride(), "; it must be at least 1, or left out"));
   }
-  Texts texts;
-  DatasetInfo& info = texts.info;
+  return violations;
+}
+
+struct Vocabulary {
+  std::vector<int32_t> tokens;  // By code point. -1 if absent. Empty if tokens are bytes.
+  bool is_models = false;       // Of the model, and not of the training text.
+};
+
+// Chooses the vocabulary of the model if it has one, else that of the training text's `alphabet`. Describes
+// the classes in `info`.
+Vocabulary ChooseVocabulary(v1::TextTokens tokens, const DataNames& model, const Alphabet& alphabet,
+                            DatasetInfo* info) {
+  Vocabulary vocabulary;
+  if (tokens == v1::TEXT_TOKENS_BYTES) {
+    info->classes = 256;
+    return vocabulary;
+  }
+  info->labels_follow_names = true;
+  vocabulary.tokens = TokensOf(model.classes);
+  vocabulary.is_models = !vocabulary.tokens.empty();
+  if (!vocabulary.is_models) {
+    vocabulary.tokens = alphabet.Vocabulary(&info->class_names);
+  } else {
+    info->class_names = model.classes;
+    std::vector<std::string> own;
+    alphabet.Vocabulary(&own);
+    info->class_labels = ClassLabels(own, model.classes);
+  }
+  info->classes = static_cast<int64_t>(info->class_names.size());
+  return vocabulary;
+}
+
+int64_t StrideOf(const v1::TextSource& source) {
+  return source.stride() > 0 ? source.stride() : source.sequence_length();
+}
+
+// Splits the training text and counts the samples. `total` and `validation` are the tokens of both texts.
+// INVALID_ARGUMENT: a split has too few samples or too many.
+absl::Status CountSamples(const v1::DatasetSpec& spec, int64_t total, int64_t validation, Texts* texts) {
+  const v1::TextSource& source = spec.text();
+  const int64_t length = source.sequence_length();
+  const int64_t stride = StrideOf(source);
+  FieldViolations violations;
+  const auto count = [&](const char* field, int64_t tokens) {
+    const int64_t samples = tokens <= length ? 0 : 1 + (tokens - length - 1) / stride;
+    if (samples == 0) {
+      violations.Add(field, absl::StrCat("gives ", tokens, " tokens, too few for one sequence of ", length,
+                                         " and the token after it"));
+    } else if (samples > kMaxSamples) {
+      violations.Add("text.stride", absl::StrCat("is ", stride, ", which makes more than the ", kMaxSamples,
+                                                 " samples that can be read"));
+    }
+    return samples;
+  };
+  const bool validates = !source.validation().empty();
+  const double fraction = spec.validation_split().fraction();
+  const bool splits = spec.has_validation_split() && !validates && fraction > 0 && fraction < 1;
+  // At least a token, so that a fraction that rounds to none is reported.
+  if (splits) validation = std::max(1LL, std::llround(static_cast<double>(total) * fraction));
+  texts->train_tokens = splits ? total - validation : total;
+  texts->info.train_samples = count("text.train", texts->train_tokens);
+  if (splits) texts->info.validation_samples = count("validation_split.fraction", validation);
+  if (validates) texts->info.validation_samples = count("text.validation", validation);
+  return violations.ToStatus();
+}
+
+// Reads the whole text. Keeps the tokens only if `keeps`.
+absl::StatusOr<Texts> ReadTexts(const v1::DatasetSpec& spec, const DataNames& model, bool keeps) {
+  const v1::TextSource& source = spec.text();
+  FieldViolations violations = CheckSource(source);
   Alphabet alphabet;
   absl::StatusOr<int64_t> counted = 0;
   if (!source.train().empty()) counted = CountTokens(source.train(), source.tokens(), alphabet);
   violations.AddAll("text.train", counted.status());
   TANDEM_RETURN_IF_ERROR(violations.ToStatus());
   const int64_t total = *counted;
-  std::vector<int32_t> vocabulary;
-  bool is_models = false;
-  if (source.tokens() == v1::TEXT_TOKENS_BYTES) {
-    info.classes = 256;
-  } else {
-    vocabulary = TokensOf(model.classes);
-    is_models = !vocabulary.empty();
-    if (is_models) {
-      info.class_names = model.classes;
-      std::vector<std::string> own;
-      alphabet.Vocabulary(&own);
-      info.class_labels = ClassLabels(own, model.classes);
-    } else {
-      vocabulary = alphabet.Vocabulary(&info.class_names);
-    }
-    info.labels_follow_names = true;
-    info.classes = static_cast<int64_t>(info.class_names.size());
-  }
-  const absl::string_view owner = is_models ? kTheModel : "the training text";
+
+  Texts texts;
+  DatasetInfo& info = texts.info;
+  const Vocabulary vocabulary = ChooseVocabulary(source.tokens(), model, alphabet, &info);
+  const absl::string_view owner = vocabulary.is_models ? kTheModel : "the training text";
   if (keeps) {
     texts.train = std::make_shared<Tokens>();
     texts.train->reserve(total);
   }
-  if (keeps || is_models) {
+  if (keeps || vocabulary.is_models) {
     const absl::StatusOr<int64_t> kept =
-        Translate(source.train(), source.tokens(), vocabulary, owner, texts.train.get());
+        Translate(source.train(), source.tokens(), vocabulary.tokens, owner, texts.train.get());
     violations.AddAll("text.train", kept.status());
     if (kept.ok() && *kept != total) violations.Add("text.train", "changed while it was read");
   }
-  const bool validates = !source.validation().empty();
   int64_t validation = 0;
-  if (validates) {
+  if (!source.validation().empty()) {
     if (keeps) texts.validation = std::make_shared<Tokens>();
     const absl::StatusOr<int64_t> translated =
-        Translate(source.validation(), source.tokens(), vocabulary, owner, texts.validation.get());
+        Translate(source.validation(), source.tokens(), vocabulary.tokens, owner, texts.validation.get());
     violations.AddAll("text.validation", translated.status());
     if (translated.ok()) validation = *translated;
   }
   TANDEM_RETURN_IF_ERROR(violations.ToStatus());
-  const int64_t length = source.sequence_length(), stride = source.stride() > 0 ? source.stride() : length;
-  const auto samples = [&](int64_t tokens) {
-    return tokens <= length ? 0 : 1 + (tokens - length - 1) / stride;
-  };
-  texts.train_tokens = total;
-  const double fraction = spec.validation_split().fraction();
-  if (spec.has_validation_split() && !validates && fraction > 0 && fraction < 1) {
-    // At least a token, so that a fraction that rounds to none is reported.
-    texts.train_tokens = total - std::max(1LL, std::llround(static_cast<double>(total) * fraction));
-    info.validation_samples = samples(total - texts.train_tokens);
-  }
-  const auto check = [&](const char* field, int64_t tokens) {
-    if (samples(tokens) == 0) {
-      violations.Add(field, absl::StrCat("gives ", tokens, " tokens, too few for one sequence of ", length,
-                                         " and the token after it"));
-    } else if (samples(tokens) > kMaxSamples) {
-      violations.Add("text.stride", absl::StrCat("is ", stride, ", which makes more than the ", kMaxSamples,
-                                                 " samples that can be read"));
-    }
-  };
-  check("text.train", texts.train_tokens);
-  if (texts.train_tokens < total) check("validation_split.fraction", total - texts.train_tokens);
-  if (validates) {
-    info.validation_samples = samples(validation);
-    check("text.validation", validation);
-  }
-  TANDEM_RETURN_IF_ERROR(violations.ToStatus());
-  info.shape = Shape({length});
-  info.target_shape = Shape({length});
+  TANDEM_RETURN_IF_ERROR(CountSamples(spec, total, validation, &texts));
+  info.shape = Shape({source.sequence_length()});
+  info.target_shape = info.shape;
   info.sample_type = SampleType::kTokens;
   info.target_type = TargetKind::kTokens;
-  info.train_samples = samples(texts.train_tokens);
   info.memory_bytes = (total + validation) * static_cast<int64_t>(sizeof(int32_t));
   return texts;
 }
@@ -307,7 +331,8 @@ absl::StatusOr<OpenedDataset> OpenText(const v1::DatasetSpec& spec, const DataNa
   OpenedDataset opened;
   opened.info = std::move(texts.info);
   const DatasetInfo& info = opened.info;
-  const int64_t length = info.shape[0], stride = spec.text().stride() > 0 ? spec.text().stride() : length;
+  const int64_t length = info.shape[0];
+  const int64_t stride = StrideOf(spec.text());
   opened.train = std::make_unique<TextDataset>(texts.train, 0, info.train_samples, length, stride);
   if (info.validation_samples > 0) {
     const bool own = texts.validation != nullptr;
