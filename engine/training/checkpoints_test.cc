@@ -79,6 +79,41 @@ TEST(CheckpointsTest, TheBestIsKept) {
   EXPECT_THAT(recorder.notices, IsEmpty());
 }
 
+// The process ends after it has written the best model of step 16, and before it writes the checkpoint.
+TEST(CheckpointsTest, TheBestIsKeptAfterItsFirstCheckpointWasLost) {
+  v1::JobSpec spec = SmallJob(1, "best_model { keep_weights: true }");
+  spec.mutable_checkpoints()->set_every_steps(12);
+  spec.mutable_checkpoints()->set_keep_best(true);
+  FaultyEnv env;
+  class KilledRecorder : public Recorder {
+   public:
+    explicit KilledRecorder(FaultyEnv* env) : env_(env) {}
+    void OnBestModel(const v1::BestResult& best) override {
+      Recorder::OnBestModel(best);
+      if (best.step() == 16) env_->FailAfter(0);
+    }
+
+   private:
+    FaultyEnv* const env_;
+  };
+  KilledRecorder first(&env);
+  TrainWithFiles(spec, "cpu", &env, &first, [](Trainer& trainer, int64_t step) {
+    if (step == 20) trainer.Cancel();
+  });
+  ASSERT_THAT(first.best_steps, ElementsAre(8, 16));
+  ASSERT_THAT(first.checkpoints, ElementsAre(8, 12));
+  env.CutPower();
+
+  Recorder second;
+  const Result paused = TrainWithFiles(spec, "cpu", &env, &second, [](Trainer& trainer, int64_t step) {
+    if (step == 20) trainer.Pause();
+  });
+  ASSERT_TRUE(paused.status.ok()) << paused.status;
+  EXPECT_EQ(second.started, 12);
+  EXPECT_EQ(paused.summary.best().step(), 16);
+  EXPECT_THAT(Standing(&env), ElementsAre(paused.summary.steps(), 16));
+}
+
 TEST(CheckpointsTest, WhereTheNewestIsDamagedTheOneBeforeCounts) {
   v1::JobSpec spec = SmallJob(2);
   spec.mutable_checkpoints()->set_keep_last(2);

@@ -124,7 +124,7 @@ Verdict Coordinator::Conclude(const AfterStep& after) {
   if (verdict.ends() && !verdict.pauses() && !after.ends_epoch && !had_ended) reporter_->CloseEpoch();
   const v1::Checkpointing& checkpoints = setup_.spec().checkpoints();
   const bool is_wanted =
-      after.checkpoint || verdict.ends() || (reporter_->Improved() && checkpoints.keep_best());
+      after.checkpoint || verdict.ends() || (reporter_->IsBest() && checkpoints.keep_best());
   verdict.checkpoint = is_wanted && !checkpoints.off() && !setup_.options().checkpoint_folder.empty();
   verdict.plateau = learning_rate_->state();
   return verdict;

@@ -105,8 +105,10 @@ absl::StatusOr<Snapshot> GatherSnapshot(const Replica& replica, const Alike& ali
                                         Communicator* communicator) {
   const bool is_first = communicator->rank() == 0;
   Snapshot snapshot(is_first ? communicator->world_size() : 0);
-  const auto gather = [&](const std::string& name, bool is_alike,
+  const KeptVariables kept = replica.kept();
+  const auto gather = [&](const std::string& name, bool part_is_alike,
                           std::vector<NamedTensor> ReplicaVariables::*part) -> absl::Status {
+    const bool is_alike = part_is_alike || kept.frozen.count(name) > 0;
     if (is_alike && !is_first) return absl::OkStatus();
     // Replicas have variables with the same names, types and shapes in the same order.
     TANDEM_ASSIGN_OR_RETURN(Tensor own, replica.Read(name));
@@ -123,7 +125,6 @@ absl::StatusOr<Snapshot> GatherSnapshot(const Replica& replica, const Alike& ali
     if (is_first) (snapshot[0].*part).emplace_back(name, std::move(own));
     return absl::OkStatus();
   };
-  const KeptVariables kept = replica.kept();
   for (const std::string& name : kept.statistics) {
     TANDEM_RETURN_IF_ERROR(gather(name, alike.statistics, &ReplicaVariables::statistics));
   }

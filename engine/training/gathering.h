@@ -29,8 +29,8 @@ absl::StatusOr<std::string> GatherText(const std::string& own, Communicator* com
 absl::StatusOr<std::vector<Measurement>> GatherMeasurements(Measurement own, Communicator* communicator);
 
 // Returns a copy of the state of all replicas on rank 0, and an empty snapshot on other ranks. State that is
-// `alike` comes from rank 0 alone. If not `whole`, only state from which ModelTensors makes a model. Other
-// ranks copy a single variable at a time.
+// `alike` or frozen comes from rank 0 alone. If not `whole`, only state from which ModelTensors makes a
+// model. Other ranks copy a single variable at a time.
 absl::StatusOr<Snapshot> GatherSnapshot(const Replica& replica, const Alike& alike, bool whole,
                                         Communicator* communicator);
 

@@ -382,7 +382,8 @@ absl::Status Replica::Replace(const std::string& name, const std::string& by, bo
 absl::Status Replica::ReplaceParameters(int64_t steps, std::vector<NamedTensor>* own) {
   const bool are_alike = replicas_ == 1 || context_.dealt->averaging.AlikeAfter(steps).parameters;
   for (const Parameter& parameter : parameters_) {
-    TANDEM_RETURN_IF_ERROR(Replace(parameter.name, ExportedBy(parameter.name), are_alike, own));
+    TANDEM_RETURN_IF_ERROR(
+        Replace(parameter.name, ExportedBy(parameter.name), are_alike || parameter.frozen, own));
   }
   return absl::OkStatus();
 }
@@ -397,7 +398,8 @@ absl::StatusOr<Measurement> Replica::Validate(int64_t steps, const std::function
   TANDEM_RETURN_IF_ERROR(ReplaceParameters(steps, &own));
   const bool are_alike = replicas_ == 1 || context_.dealt->averaging.AlikeAfter(steps).statistics;
   for (const Statistic& statistic : statistics_) {
-    TANDEM_RETURN_IF_ERROR(Replace(statistic.name, ExportedBy(statistic.name), are_alike, &own));
+    TANDEM_RETURN_IF_ERROR(
+        Replace(statistic.name, ExportedBy(statistic.name), are_alike || statistic.frozen, &own));
   }
   absl::StatusOr<Measurement> measurement = RunValidation(cancelled);
   TANDEM_RETURN_IF_ERROR(PutBack(own));
@@ -463,11 +465,17 @@ absl::StatusOr<Measurement> Replica::RunValidation(const std::function<bool()>& 
 
 KeptVariables Replica::kept() const {
   KeptVariables kept;
-  for (const Statistic& statistic : statistics_) kept.statistics.push_back(statistic.name);
+  for (const Statistic& statistic : statistics_) {
+    kept.statistics.push_back(statistic.name);
+    if (statistic.frozen) kept.frozen.insert(statistic.name);
+  }
   for (const Statistic& statistic : statistics_) {
     if (HasAverage(statistic.name)) kept.statistics.push_back(AverageName(statistic.name));
   }
-  for (const Parameter& parameter : parameters_) kept.parameters.push_back(parameter.name);
+  for (const Parameter& parameter : parameters_) {
+    kept.parameters.push_back(parameter.name);
+    if (parameter.frozen) kept.frozen.insert(parameter.name);
+  }
   for (const std::string& name : variables_->names()) {
     const absl::StatusOr<VariableKind> kind = variables_->kind(name);
     if (kind.ok() && *kind == VariableKind::kOptimizerState) kept.optimizer_state.push_back(name);

@@ -50,6 +50,8 @@ struct KeptVariables {
   std::vector<std::string> parameters;       // In the order of the layers.
   std::vector<std::string> optimizer_state;  // In the order of the names.
   std::vector<std::string> statistics;  // In the order of the layers. The moving averages follow, if any.
+  // The parameters and statistics that training does not change. All replicas have the same.
+  std::set<std::string> frozen;
 };
 
 // A copy of the network on its own device. Used by a single thread at a time.

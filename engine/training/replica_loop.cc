@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/training/gathering.h"
 #include "engine/training/notices.h"
+#include "engine/training/snapshot.h"
 #include "engine/training/step_graph.h"
 
 namespace tandem {
@@ -100,12 +102,18 @@ absl::Status ReplicaLoop::FillReplica() {
     TANDEM_ASSIGN_OR_RETURN(const double digest, replica_->ParametersDigest());
     TANDEM_RETURN_IF_ERROR(CheckBeginsAlike(steps_, digest, communicator_));
   }
-  if (is_resumed) {
-    TANDEM_RETURN_IF_ERROR(replica_->RestoreVariables(TensorsOfReplica(beginning_->resumed->tensors, rank_)));
-  }
+  if (is_resumed) TANDEM_RETURN_IF_ERROR(RestoreReplica(*beginning_->resumed));
   // The last rank of the process frees the values.
   beginning_.reset();
   return absl::OkStatus();
+}
+
+absl::Status ReplicaLoop::RestoreReplica(const Resumption& resumed) {
+  std::map<std::string, const Tensor*> values = TensorsOfReplica(resumed.tensors, rank_);
+  const std::map<std::string, Tensor> means =
+      MeansOf(replica_->kept().frozen, resumed.tensors, dealt_->averaging.Shares());
+  for (const auto& [name, mean] : TensorsOfReplica(means, rank_)) values[name] = mean;
+  return replica_->RestoreVariables(values);
 }
 
 absl::Status ReplicaLoop::Start() {

@@ -46,6 +46,8 @@ class ReplicaLoop {
   absl::Status OpenReplica();
   // Sets the first state of the replica.
   absl::Status FillReplica();
+  // Frozen variables that another job trained begin with the mean of its replicas.
+  absl::Status RestoreReplica(const Resumption& resumed);
   // Agrees on facts about all replicas, and begins the training.
   absl::Status Start();
   absl::Status TakeSteps();

@@ -219,6 +219,8 @@ TrainingOutcome Reporter::EarlyEnd() const { return judge_.end(); }
 
 bool Reporter::Improved() const { return judge_.improved(); }
 
+bool Reporter::IsBest() const { return judge_.best() != nullptr && judge_.best()->step() == reported_steps_; }
+
 void Reporter::CloseEpoch() { FinishEpoch(TakeEpoch(summary_.steps())); }
 
 TrainingState Reporter::State() const {

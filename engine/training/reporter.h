@@ -66,6 +66,9 @@ class Reporter {
   TrainingOutcome EarlyEnd() const;
   // Returns whether the step brought the best result so far.
   bool Improved() const;
+  // Returns whether the best result so far is of this step. After a restart, the step may measure again the
+  // result of a kept model that was written before the restart. Then the step brings no better result.
+  bool IsBest() const;
   // Ends the current epoch early. Call it if training ends within the epoch.
   void CloseEpoch();
   // Returns the whole state after the step, for Restore.

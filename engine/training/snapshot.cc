@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -23,14 +24,16 @@ bool IsFinite(const Tensor& tensor) {
   return std::all_of(values.begin(), values.end(), [](float value) { return std::isfinite(value); });
 }
 
-// Returns the mean over the replicas of entry i of `part`. It is computed as by an all-reduce, so a saved
+// Returns the mean over the replicas of a variable of `part`. It is computed as by an all-reduce, so a saved
 // model equals the validated model bit for bit.
-Tensor MeanOfReplicas(const Snapshot& snapshot, std::vector<NamedTensor> ReplicaVariables::*part, size_t i,
-                      absl::Span<const double> shares) {
+Tensor MeanOfReplicas(const Snapshot& snapshot, std::vector<NamedTensor> ReplicaVariables::*part,
+                      const std::string& name, absl::Span<const double> shares) {
   std::vector<const Tensor*> values;
   for (const ReplicaVariables& replica : snapshot) {
+    const auto found = std::find_if((replica.*part).begin(), (replica.*part).end(),
+                                    [&](const NamedTensor& one) { return one.first == name; });
     // State that all replicas share is in the first replica alone.
-    if (i < (replica.*part).size()) values.push_back(&(replica.*part)[i].second);
+    if (found != (replica.*part).end()) values.push_back(&found->second);
   }
   return values.size() == 1 ? *values[0] : MeanOf(values, shares);
 }
@@ -39,19 +42,23 @@ Tensor MeanOfReplicas(const Snapshot& snapshot, std::vector<NamedTensor> Replica
 
 std::vector<NamedTensor> CheckpointTensors(Snapshot snapshot) {
   std::vector<NamedTensor> tensors;
-  const auto take = [&](size_t rank, std::vector<NamedTensor> ReplicaVariables::*part) {
-    const bool alike =
-        snapshot.size() > 1 ? (snapshot[1].*part).empty() : part != &ReplicaVariables::statistics;
-    const std::string prefix = alike ? kShared : PrefixOf(static_cast<int>(rank));
-    for (auto& [name, tensor] : snapshot[rank].*part) {
-      tensors.emplace_back(prefix + name, std::move(tensor));
+  const auto take = [&](std::vector<NamedTensor> ReplicaVariables::*part) {
+    // The names of variables in which replicas differ.
+    std::set<std::string> own;
+    const bool is_own = part == &ReplicaVariables::statistics;
+    if (snapshot.size() > 1 || is_own) {
+      for (const NamedTensor& variable : snapshot.back().*part) own.insert(variable.first);
+    }
+    for (size_t rank = 0; rank < snapshot.size(); ++rank) {
+      for (auto& [name, tensor] : snapshot[rank].*part) {
+        const std::string prefix = own.count(name) > 0 ? PrefixOf(static_cast<int>(rank)) : kShared;
+        tensors.emplace_back(prefix + name, std::move(tensor));
+      }
     }
   };
-  for (size_t rank = 0; rank < snapshot.size(); ++rank) {
-    take(rank, &ReplicaVariables::parameters);
-    take(rank, &ReplicaVariables::optimizer_state);
-    take(rank, &ReplicaVariables::statistics);
-  }
+  take(&ReplicaVariables::parameters);
+  take(&ReplicaVariables::optimizer_state);
+  take(&ReplicaVariables::statistics);
   return tensors;
 }
 
@@ -77,6 +84,19 @@ std::map<std::string, Tensor> AverageCheckpoint(std::map<std::string, Tensor> ch
   return averaged;
 }
 
+std::map<std::string, Tensor> MeansOf(const std::set<std::string>& names,
+                                      const std::map<std::string, Tensor>& checkpoint,
+                                      absl::Span<const double> shares) {
+  std::map<std::string, Tensor> own;
+  for (const std::string& name : names) {
+    for (size_t rank = 0; rank < shares.size(); ++rank) {
+      const auto found = checkpoint.find(absl::StrCat(PrefixOf(static_cast<int>(rank)), name));
+      if (found != checkpoint.end()) own.insert(*found);
+    }
+  }
+  return AverageCheckpoint(std::move(own), shares);
+}
+
 std::map<std::string, const Tensor*> TensorsOfReplica(const std::map<std::string, Tensor>& checkpoint,
                                                       int rank) {
   std::map<std::string, const Tensor*> variables;
@@ -92,30 +112,30 @@ std::map<std::string, const Tensor*> TensorsOfReplica(const std::map<std::string
 absl::StatusOr<std::vector<NamedTensor>> ModelTensors(const Snapshot& snapshot, bool averaged,
                                                       absl::Span<const double> shares) {
   std::vector<NamedTensor> tensors;
-  const auto add = [&](const std::string& name, std::vector<NamedTensor> ReplicaVariables::*part, size_t i) {
-    tensors.emplace_back(name, MeanOfReplicas(snapshot, part, i, shares).CastTo(DType::kFloat32));
+  const auto add = [&](const std::string& name, std::vector<NamedTensor> ReplicaVariables::*part,
+                       const std::string& by) {
+    tensors.emplace_back(name, MeanOfReplicas(snapshot, part, by, shares).CastTo(DType::kFloat32));
   };
   const ReplicaVariables& first = snapshot[0];
-  std::map<std::string, size_t> state;
-  for (size_t i = 0; i < first.optimizer_state.size(); ++i) state[first.optimizer_state[i].first] = i;
-  for (size_t i = 0; i < first.parameters.size(); ++i) {
-    const std::string& name = first.parameters[i].first;
+  std::set<std::string> averages;
+  const auto has_average = [&](const std::string& name) {
+    return averaged && averages.count(AverageName(name)) > 0;
+  };
+  for (const auto& [name, tensor] : first.optimizer_state) averages.insert(name);
+  for (const auto& [name, tensor] : first.parameters) {
     // A frozen parameter has no average.
-    const auto average = averaged ? state.find(AverageName(name)) : state.end();
-    if (average != state.end()) {
-      add(name, &ReplicaVariables::optimizer_state, average->second);
+    if (has_average(name)) {
+      add(name, &ReplicaVariables::optimizer_state, AverageName(name));
     } else {
-      add(name, &ReplicaVariables::parameters, i);
+      add(name, &ReplicaVariables::parameters, name);
     }
   }
-  std::map<std::string, size_t> statistics;
-  for (size_t i = 0; i < first.statistics.size(); ++i) statistics[first.statistics[i].first] = i;
-  for (size_t i = 0; i < first.statistics.size(); ++i) {
-    const std::string& name = first.statistics[i].first;
+  averages.clear();
+  for (const auto& [name, tensor] : first.statistics) averages.insert(name);
+  for (const auto& [name, tensor] : first.statistics) {
     if (absl::StartsWith(name, kAveragePrefix)) continue;
     // A statistic of a frozen layer has no average.
-    const auto average = averaged ? statistics.find(AverageName(name)) : statistics.end();
-    add(name, &ReplicaVariables::statistics, average != statistics.end() ? average->second : i);
+    add(name, &ReplicaVariables::statistics, has_average(name) ? AverageName(name) : name);
   }
   return tensors;
 }

@@ -2,6 +2,7 @@
 #define TANDEM_ENGINE_TRAINING_SNAPSHOT_H_
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -15,7 +16,7 @@ namespace tandem {
 
 // The state that a replica keeps from step to step, by variable name, in the order of KeptVariables.
 struct ReplicaVariables {
-  // State that all replicas share is in the first replica's vectors alone.
+  // Variables that all replicas share are in the first replica's vectors alone.
   std::vector<NamedTensor> parameters;
   std::vector<NamedTensor> optimizer_state;
   std::vector<NamedTensor> statistics;  // The moving averages follow, if any.
@@ -31,6 +32,11 @@ std::vector<NamedTensor> CheckpointTensors(Snapshot snapshot);
 // the mean with these shares, an entry for each replica of the checkpoint.
 std::map<std::string, Tensor> AverageCheckpoint(std::map<std::string, Tensor> checkpoint,
                                                 absl::Span<const double> shares);
+// Returns the part of a checkpoint with the variables of these names in which replicas differ, averaged as by
+// AverageCheckpoint.
+std::map<std::string, Tensor> MeansOf(const std::set<std::string>& names,
+                                      const std::map<std::string, Tensor>& checkpoint,
+                                      absl::Span<const double> shares);
 // Returns a checkpoint's variables for the replica `rank`, by name. Copies nothing.
 std::map<std::string, const Tensor*> TensorsOfReplica(const std::map<std::string, Tensor>& checkpoint,
                                                       int rank);
