@@ -35,9 +35,10 @@ namespace tandem {
 // that was never started, the job is queued again and gets a new attempt.
 //
 // Absence is not failure. An attempt is lost only if it was missing from all whole answers for
-// `absence_limit`, and its workers were silent for the same time. An attempt that never started is queued
-// again after `unstarted_absence_limit`: a controller that is killed forgets its newest jobs. If the
-// forgotten attempt still starts, its workers are dismissed.
+// `absence_limit`, and its workers were silent for the same time. An attempt that began and is in the
+// launcher's queue again counts as missing. An attempt that never started is queued again
+// after `unstarted_absence_limit`: a controller that is killed forgets its newest jobs. If the forgotten
+// attempt still starts, its workers are dismissed.
 //
 // A single thread calls the launcher: one observation of all attempts each `observe_every`.
 class ClusterJobs final : public WorkerStarter, public JobObserver, public WorkerSessionHost {
