@@ -241,6 +241,7 @@ void ClusterJobs::SubmitDue() {
       if (run->phase == Run::Phase::kFind) to_find.push_back(run);
       if (run->phase != Run::Phase::kSubmit) continue;
       if (run->is_stopping()) {
+        run->refusal = absl::OkStatus();
         run->End(now);
       } else {
         to_submit.push_back(run);
@@ -296,6 +297,7 @@ void ClusterJobs::Submit(const std::shared_ptr<Run>& run) {
   }
   const absl::Time now = MonotonicNow();
   MutexLock lock(&mutex_);
+  run->refusal = absl::OkStatus();
   if (launched.ok()) {
     run->phase = Run::Phase::kWatched;
     run->seen = *std::move(launched);
@@ -307,7 +309,11 @@ void ClusterJobs::Submit(const std::shared_ptr<Run>& run) {
     run->due = now + kRetryInterval;
   } else {
     run->refusal = launched.status();
-    run->End(now);
+    if (absl::IsAborted(launched.status())) {
+      run->due = now + options_.resubmit_every;
+    } else {
+      run->End(now);
+    }
   }
 }
 

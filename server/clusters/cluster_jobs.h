@@ -53,6 +53,8 @@ class ClusterJobs final : public WorkerStarter, public JobObserver, public Worke
     // The time that the workers have to exit after their job's end.
     absl::Duration exit_grace = absl::Seconds(30);
     absl::Duration observe_every = absl::Seconds(3);
+    // Between submissions of an attempt while the launcher has too many.
+    absl::Duration resubmit_every = absl::Seconds(30);
     absl::Duration absence_limit = absl::Minutes(5);
     absl::Duration unstarted_absence_limit = absl::Seconds(30);
     // The time after an attempt's start in which its worker should connect. After this time, the job gets a

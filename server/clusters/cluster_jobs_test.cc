@@ -284,6 +284,28 @@ TEST_F(ClusterJobsTest, ARefusedAttemptIsTheJobsFailure) {
   EXPECT_THAT(launcher_.submitted(), IsEmpty());
 }
 
+// As with a limit of the user's jobs in Slurm (MaxSubmitJobs).
+TEST_F(ClusterJobsTest, AnAttemptBeyondALimitOfJobsWaitsAndIsSubmittedAgain) {
+  Begin();
+  launcher_.SetFull(true);
+  const AttemptId id = Schedule();
+  cluster_->Start(scheduled_, {});
+  const auto says = [&] {
+    const auto waiting = cluster_->WaitingOf(id.job_id);
+    return waiting.has_value() ? waiting->message() : "";
+  };
+  const std::string why = "The daemon submits it to the fake cluster again and again: too many jobs.";
+  ASSERT_TRUE(Eventually([&] { return says() == why; }));
+  EXPECT_EQ(jobs_.Get(id.job_id).state(), v1::JOB_STATE_STARTING);
+  launcher_.SetFull(false);
+  ASSERT_TRUE(Eventually([&] { return absl::StrContains(says(), "job 1 waits"); }));
+  // The loss of the attempt has nothing to do with the former limit.
+  End(id, v1::STATE_REASON_CLUSTER_NODE_FAILED, "NODE_FAIL");
+  ASSERT_TRUE(WaitForState(id.job_id, v1::JOB_STATE_QUEUED));
+  EXPECT_THAT(jobs_.Get(id.job_id).message(), HasSubstr("job 1 ended: NODE_FAIL."));
+  EXPECT_EQ(jobs_.Get(id.job_id).attempt(), 1);
+}
+
 TEST_F(ClusterJobsTest, AbsenceIsNoFailureUntilWholeAnswersLackTheAttemptForLong) {
   Begin();
   const AttemptId id = Start();

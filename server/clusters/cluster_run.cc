@@ -146,8 +146,9 @@ std::optional<v1::Waiting> DescribeWaiting(const ClusterRun& run, const std::str
     }
   } else if (run.session == nullptr &&
              (run.phase == ClusterRun::Phase::kSubmit || run.phase == ClusterRun::Phase::kFind)) {
-    waiting.set_message(absl::StrCat("The daemon ", run.is_adopted ? "looks for it in " : "submits it to ",
-                                     launcher_name, "."));
+    waiting.set_message(absl::StrCat(
+        "The daemon ", run.is_adopted ? "looks for it in " : "submits it to ", launcher_name,
+        run.refusal.ok() ? "." : " again and again: ", run.refusal.message(), run.refusal.ok() ? "" : "."));
   } else if (run.phase == ClusterRun::Phase::kWatched && run.seen.has_value() && !run.seen->nodes.empty()) {
     waiting.set_message(absl::StrCat(launcher_name, " job ", run.seen->handle, " runs on ",
                                      absl::StrJoin(run.seen->nodes, ", "),
