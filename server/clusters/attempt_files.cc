@@ -60,7 +60,7 @@ bool IsSameFile(const std::string& a, const std::string& b) {
 bool IsCopy(const std::string& a, const std::string& b) {
   struct stat first = {}, second = {};
   return lstat(a.c_str(), &first) == 0 && lstat(b.c_str(), &second) == 0 && first.st_size == second.st_size &&
-         first.st_mtim.tv_sec == second.st_mtim.tv_sec;
+         first.st_mtim.tv_sec == second.st_mtim.tv_sec && first.st_mtim.tv_nsec == second.st_mtim.tv_nsec;
 }
 
 // Makes `to` name the file `from`. Readers see the old file or the new file.

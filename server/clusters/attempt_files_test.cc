@@ -1,8 +1,12 @@
 #include "server/clusters/attempt_files.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <stdlib.h>
+#include <sys/stat.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -75,6 +79,32 @@ TEST_F(AttemptFilesTest, AnEndedAttemptsFilesAreNotPublishedAgain) {
   EXPECT_FALSE(std::filesystem::exists(Own(1, "checkpoint-5.safetensors")));
   ASSERT_TRUE(PublishAttemptFiles(folder_, 1).ok());
   EXPECT_EQ(Read(Published("checkpoint-5.safetensors")), "five");
+}
+
+// Another file system takes the place of one without hard links.
+TEST_F(AttemptFilesTest, WithoutHardLinksAFileIsCopiedAgainAfterItsReplacementInTheSameSecond) {
+  std::string other = "/dev/shm/attempt-files-XXXXXX";
+  ASSERT_NE(mkdtemp(other.data()), nullptr);
+  const auto replace = [&](const std::string& text, int64_t nanoseconds) {
+    Write(other + "/new", text);
+    const timespec times[2] = {{1700000000, nanoseconds}, {1700000000, nanoseconds}};
+    ASSERT_EQ(utimensat(AT_FDCWD, (other + "/new").c_str(), times, 0), 0);
+    std::filesystem::rename(other + "/new", other + "/best.safetensors");
+  };
+  std::filesystem::create_directories(folder_.path());
+  std::filesystem::create_directory_symlink(other, folder_.AttemptFolder(1));
+  Write(other + "/job.yaml", "job");
+  replace("four", 100'000'000);
+  EXPECT_TRUE(PublishAttemptFiles(folder_, 1).ok());
+  EXPECT_EQ(Read(Published("best.safetensors")), "four");
+  if (std::filesystem::hard_link_count(other + "/best.safetensors") != 1) {
+    std::filesystem::remove_all(other);
+    GTEST_SKIP() << "/dev/shm is on the file system of the scratch folder";
+  }
+  replace("five", 900'000'000);
+  EXPECT_TRUE(PublishAttemptFiles(folder_, 1).ok());
+  EXPECT_EQ(Read(Published("best.safetensors")), "five");
+  std::filesystem::remove_all(other);
 }
 
 TEST_F(AttemptFilesTest, ReadsTheScriptsFiles) {

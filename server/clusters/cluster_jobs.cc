@@ -241,6 +241,7 @@ void ClusterJobs::SubmitDue() {
       if (run->phase == Run::Phase::kFind) to_find.push_back(run);
       if (run->phase != Run::Phase::kSubmit) continue;
       if (run->is_stopping()) {
+        run->refusal = absl::OkStatus();
         run->End(now);
       } else {
         to_submit.push_back(run);
@@ -296,6 +297,7 @@ void ClusterJobs::Submit(const std::shared_ptr<Run>& run) {
   }
   const absl::Time now = MonotonicNow();
   MutexLock lock(&mutex_);
+  run->refusal = absl::OkStatus();
   if (launched.ok()) {
     run->phase = Run::Phase::kWatched;
     run->seen = *std::move(launched);
@@ -307,7 +309,11 @@ void ClusterJobs::Submit(const std::shared_ptr<Run>& run) {
     run->due = now + kRetryInterval;
   } else {
     run->refusal = launched.status();
-    run->End(now);
+    if (absl::IsAborted(launched.status())) {
+      run->due = now + options_.resubmit_every;
+    } else {
+      run->End(now);
+    }
   }
 }
 
@@ -411,8 +417,13 @@ void ClusterJobs::Note(const std::shared_ptr<Run>& run, const LaunchedAttempt* s
   {
     const absl::Time now = MonotonicNow();
     MutexLock lock(&mutex_);
+    // A person may have put the attempt back into the queue, where its script would do nothing.
+    const bool has_begun = run->state != v1::JOB_STATE_STARTING || run->begun_at <= now;
+    const bool is_absent = seen == nullptr || (seen->state == State::kWaiting && has_begun);
+    run->absent_since = is_absent ? std::min(run->absent_since, now) : absl::InfiniteFuture();
+    const bool is_silent = run->session == nullptr && run->silent_since + options_.absence_limit <= now;
+    run->is_lost = is_silent && run->absent_since + options_.absence_limit <= now;
     if (seen != nullptr) {
-      run->absent_since = absl::InfiniteFuture();
       run->seen = *seen;
       // An earlier daemon may have recorded the nodes.
       if (seen->state != State::kWaiting && !seen->nodes.empty() &&
@@ -429,11 +440,8 @@ void ClusterJobs::Note(const std::shared_ptr<Run>& run, const LaunchedAttempt* s
         news = DescribeSilence(*run, launcher_->name(), options_.report_limit,
                                options_.launch.launch.daemon_target);
       }
-      if (seen->state == State::kEnded) session = run->End(now);
+      if (seen->state == State::kEnded || run->is_lost) session = run->End(now);
     } else {
-      run->absent_since = std::min(run->absent_since, now);
-      const bool is_silent = run->session == nullptr && run->silent_since + options_.absence_limit <= now;
-      run->is_lost = is_silent && run->absent_since + options_.absence_limit <= now;
       if (end.has_value() || run->is_lost || (!IsHolding(run->state) && run->session == nullptr)) {
         session = run->End(now);
       } else if (run->state != v1::JOB_STATE_RUNNING && !was_started && run->session == nullptr &&
@@ -514,6 +522,8 @@ void ClusterJobs::SettleEnded() {
 
 // Every step can be repeated if the store or the disk fails.
 void ClusterJobs::Settle(const std::shared_ptr<Run>& run) {
+  // It may be in the launcher's queue again. There, its script would do nothing.
+  if (run->is_lost && run->seen.has_value()) launcher_->Cancel(*run->seen).IgnoreError();
   absl::Status settled = Publish(run->folder, run->attempt);
   if (settled.ok()) {
     const AttemptLoss loss = DescribeLoss(*run, launcher_->name(), options_.absence_limit);

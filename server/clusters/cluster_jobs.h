@@ -35,9 +35,10 @@ namespace tandem {
 // that was never started, the job is queued again and gets a new attempt.
 //
 // Absence is not failure. An attempt is lost only if it was missing from all whole answers for
-// `absence_limit`, and its workers were silent for the same time. An attempt that never started is queued
-// again after `unstarted_absence_limit`: a controller that is killed forgets its newest jobs. If the
-// forgotten attempt still starts, its workers are dismissed.
+// `absence_limit`, and its workers were silent for the same time. An attempt that began and is in the
+// launcher's queue again counts as missing. An attempt that never started is queued again
+// after `unstarted_absence_limit`: a controller that is killed forgets its newest jobs. If the forgotten
+// attempt still starts, its workers are dismissed.
 //
 // A single thread calls the launcher: one observation of all attempts each `observe_every`.
 class ClusterJobs final : public WorkerStarter, public JobObserver, public WorkerSessionHost {
@@ -52,6 +53,8 @@ class ClusterJobs final : public WorkerStarter, public JobObserver, public Worke
     // The time that the workers have to exit after their job's end.
     absl::Duration exit_grace = absl::Seconds(30);
     absl::Duration observe_every = absl::Seconds(3);
+    // Between submissions of an attempt while the launcher has too many.
+    absl::Duration resubmit_every = absl::Seconds(30);
     absl::Duration absence_limit = absl::Minutes(5);
     absl::Duration unstarted_absence_limit = absl::Seconds(30);
     // The time after an attempt's start in which its worker should connect. After this time, the job gets a

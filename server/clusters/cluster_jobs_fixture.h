@@ -50,6 +50,7 @@ class ClusterJobsTest : public testing::Test {
     options.cancel_grace = cancel_grace_;
     options.exit_grace = absl::Milliseconds(200);
     options.observe_every = absl::Milliseconds(10);
+    options.resubmit_every = absl::Milliseconds(10);
     options.absence_limit = absl::Milliseconds(300);
     options.unstarted_absence_limit = absl::Milliseconds(100);
     options.report_limit = absl::Milliseconds(150);

@@ -25,6 +25,7 @@
 namespace tandem {
 namespace {
 
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -283,6 +284,28 @@ TEST_F(ClusterJobsTest, ARefusedAttemptIsTheJobsFailure) {
   EXPECT_THAT(launcher_.submitted(), IsEmpty());
 }
 
+// As with a limit of the user's jobs in Slurm (MaxSubmitJobs).
+TEST_F(ClusterJobsTest, AnAttemptBeyondALimitOfJobsWaitsAndIsSubmittedAgain) {
+  Begin();
+  launcher_.SetFull(true);
+  const AttemptId id = Schedule();
+  cluster_->Start(scheduled_, {});
+  const auto says = [&] {
+    const auto waiting = cluster_->WaitingOf(id.job_id);
+    return waiting.has_value() ? waiting->message() : "";
+  };
+  const std::string why = "The daemon submits it to the fake cluster again and again: too many jobs.";
+  ASSERT_TRUE(Eventually([&] { return says() == why; }));
+  EXPECT_EQ(jobs_.Get(id.job_id).state(), v1::JOB_STATE_STARTING);
+  launcher_.SetFull(false);
+  ASSERT_TRUE(Eventually([&] { return absl::StrContains(says(), "job 1 waits"); }));
+  // The loss of the attempt has nothing to do with the former limit.
+  End(id, v1::STATE_REASON_CLUSTER_NODE_FAILED, "NODE_FAIL");
+  ASSERT_TRUE(WaitForState(id.job_id, v1::JOB_STATE_QUEUED));
+  EXPECT_THAT(jobs_.Get(id.job_id).message(), HasSubstr("job 1 ended: NODE_FAIL."));
+  EXPECT_EQ(jobs_.Get(id.job_id).attempt(), 1);
+}
+
 TEST_F(ClusterJobsTest, AbsenceIsNoFailureUntilWholeAnswersLackTheAttemptForLong) {
   Begin();
   const AttemptId id = Start();
@@ -362,6 +385,29 @@ TEST_F(ClusterJobsTest, ARunningAttemptThatIsForgottenIsLost) {
   EXPECT_EQ(jobs_.Get(id.job_id).reason(), v1::STATE_REASON_RESTARTING);
   ASSERT_TRUE(Eventually([&] { return !released().empty(); }));
   EXPECT_THAT(released(), ElementsAre(absl::StrCat(id.job_id, "/1")));
+}
+
+// As after `scontrol requeuehold` of a job whose node died.
+TEST_F(ClusterJobsTest, ARunningAttemptThatIsBackInTheQueueIsLost) {
+  Begin();
+  const AttemptId id = Start();
+  ASSERT_TRUE(jobs_.Apply(id.job_id, id.attempt, {Started(1)}).ok());
+  ASSERT_TRUE(WaitForState(id.job_id, v1::JOB_STATE_QUEUED));
+  EXPECT_EQ(jobs_.Get(id.job_id).reason(), v1::STATE_REASON_RESTARTING);
+  EXPECT_THAT(
+      jobs_.Get(id.job_id).message(),
+      HasSubstr("job 1 began, but now waits in or is unknown to the fake cluster, and its workers were "
+                "silent, for more than 300ms."));
+  EXPECT_THAT(launcher_.cancelled(), Contains(id));
+}
+
+TEST_F(ClusterJobsTest, AnAttemptInTheQueueThatNeverBeganIsAwaited) {
+  Begin();
+  const AttemptId id = Start();
+  const int before = launcher_.observations();
+  ASSERT_TRUE(Eventually([&] { return launcher_.observations() > before + 60; }));
+  EXPECT_EQ(jobs_.Get(id.job_id).state(), v1::JOB_STATE_STARTING);
+  EXPECT_THAT(launcher_.cancelled(), IsEmpty());
 }
 
 TEST_F(ClusterJobsTest, AnAttemptThatSaidItsEndIsNotAwaited) {

@@ -67,9 +67,10 @@ AttemptLoss DescribeLoss(const ClusterRun& run, const std::string& launcher_name
   const std::string who = run.seen.has_value() ? absl::StrCat(launcher_name, " job ", run.seen->handle)
                                                : absl::StrCat("Its attempt in ", launcher_name);
   if (run.is_lost) {
-    loss.message =
-        absl::StrCat(who, " is unknown to ", launcher_name, ", and its workers were silent, for more than ",
-                     absl::FormatDuration(absence_limit), ".");
+    const bool is_in_queue = run.seen.has_value() && run.seen->state == LaunchedAttempt::State::kWaiting;
+    loss.message = absl::StrCat(
+        who, is_in_queue ? " began, but now waits in or is unknown to " : " is unknown to ", launcher_name,
+        ", and its workers were silent, for more than ", absl::FormatDuration(absence_limit), ".");
     return loss;
   }
   if (run.seen.has_value() && run.seen->state == LaunchedAttempt::State::kEnded)
@@ -145,8 +146,9 @@ std::optional<v1::Waiting> DescribeWaiting(const ClusterRun& run, const std::str
     }
   } else if (run.session == nullptr &&
              (run.phase == ClusterRun::Phase::kSubmit || run.phase == ClusterRun::Phase::kFind)) {
-    waiting.set_message(absl::StrCat("The daemon ", run.is_adopted ? "looks for it in " : "submits it to ",
-                                     launcher_name, "."));
+    waiting.set_message(absl::StrCat(
+        "The daemon ", run.is_adopted ? "looks for it in " : "submits it to ", launcher_name,
+        run.refusal.ok() ? "." : " again and again: ", run.refusal.message(), run.refusal.ok() ? "" : "."));
   } else if (run.phase == ClusterRun::Phase::kWatched && run.seen.has_value() && !run.seen->nodes.empty()) {
     waiting.set_message(absl::StrCat(launcher_name, " job ", run.seen->handle, " runs on ",
                                      absl::StrJoin(run.seen->nodes, ", "),

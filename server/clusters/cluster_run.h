@@ -82,9 +82,9 @@ struct ClusterRun {
   bool was_stopping = false;
   // When the launcher must end it.
   absl::Time cancel_at = absl::InfiniteFuture();
-  // Why it could not be started. OK if it could.
+  // Why it could not be started, or not yet. OK if it could.
   absl::Status refusal;
-  // True if it counts as lost because of its absence.
+  // True if it counts as lost: it is absent, or back in the queue, and its workers are silent.
   bool is_lost = false;
 };
 

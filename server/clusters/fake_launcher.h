@@ -27,6 +27,11 @@ class FakeLauncher : public Launcher {
     MutexLock lock(&mutex_);
     refusal_ = std::move(error);
   }
+  // While set, Submit returns ABORTED.
+  void SetFull(bool full) {
+    MutexLock lock(&mutex_);
+    full_ = full;
+  }
   // While set, Observe, Cancel and TakeOver return UNAVAILABLE.
   void SetAway(bool away) {
     MutexLock lock(&mutex_);
@@ -71,6 +76,7 @@ class FakeLauncher : public Launcher {
 
   absl::StatusOr<LaunchedAttempt> Submit(const LaunchRequest& request) override {
     MutexLock lock(&mutex_);
+    if (full_) return absl::AbortedError("too many jobs");
     if (!refusal_.ok()) return std::exchange(refusal_, absl::OkStatus());
     submitted_.push_back(request);
     LaunchedAttempt attempt;
@@ -119,6 +125,7 @@ class FakeLauncher : public Launcher {
   mutable Mutex mutex_;
   bool lose_next_answer_ ABSL_GUARDED_BY(mutex_) = false;
   bool fail_next_observation_ ABSL_GUARDED_BY(mutex_) = false;
+  bool full_ ABSL_GUARDED_BY(mutex_) = false;
   bool away_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status refusal_ ABSL_GUARDED_BY(mutex_);
   std::map<AttemptId, LaunchedAttempt> attempts_ ABSL_GUARDED_BY(mutex_);

@@ -70,7 +70,8 @@ class Launcher {
   virtual std::string name() const = 0;
 
   // Starts an attempt, a single time for each AttemptId. Returns the attempt. UNAVAILABLE: the attempt may
-  // have been started, or may start soon; TakeOver tells. Any other error: it is not started and will not
+  // have been started, or may start soon; TakeOver tells. ABORTED: it is not started, because there are too
+  // many; a later Submit may start it. Any other error: it is not started and will not
   // start; the message is for the job's owner.
   virtual absl::StatusOr<LaunchedAttempt> Submit(const LaunchRequest& request) = 0;
 

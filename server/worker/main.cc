@@ -10,9 +10,11 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -232,11 +234,17 @@ int RunWorker(const WorkerLaunch& launch, const std::string& host) {
 }
 
 // Runs a worker of a group other than the first; only the first reports. The exit code tells the result, and
-// the last line of the log the reason.
-int RunGroupMember(const WorkerLaunch& launch) {
+// the last line of the log the reason. Sets `has_begun` when all workers have met.
+int RunGroupMember(const WorkerLaunch& launch, std::atomic<bool>* has_begun) {
   std::unique_ptr<Trainer> trainer;
   const absl::Status status = CatchNoMemory([&]() -> absl::Status {
-    TANDEM_ASSIGN_OR_RETURN(trainer, Trainer::Create(TrainerOptionsOf(launch, DevicesFor(launch.spec()))));
+    Trainer::Options options = TrainerOptionsOf(launch, DevicesFor(launch.spec()));
+    options.group.connect = [connect = std::move(options.group.connect), has_begun](int first, int count) {
+      auto communicators = connect(first, count);
+      *has_begun = communicators.ok();
+      return communicators;
+    };
+    TANDEM_ASSIGN_OR_RETURN(trainer, Trainer::Create(std::move(options)));
     return trainer->Run();
   });
   // The first worker was told to stop.
@@ -246,14 +254,34 @@ int RunGroupMember(const WorkerLaunch& launch) {
   std::_Exit(kWorkerGroupFailed);
 }
 
+// Waits for stop signals, for a worker without a daemon. The first signal calls `pause`, if training has
+// begun. Otherwise, the first signal stops the process: the worker may wait for others for minutes. A second
+// signal always does.
+void PauseAtSignal(sigset_t stops, const std::atomic<bool>& has_begun, const std::function<void()>& pause) {
+  int signal = 0;
+  sigwait(&stops, &signal);
+  if (has_begun) {
+    pause();
+    sigwait(&stops, &signal);
+  }
+  spdlog::info("stopping for good");
+  std::_Exit(kWorkerTrainingFailed);
+}
+
 // Trains without a daemon, and reports to the log. SIGTERM and SIGINT pause the training with a checkpoint,
-// from which the next start continues. A second signal stops the process.
+// from which the next start continues. See PauseAtSignal.
 int RunAlone(const WorkerLaunch& launch) {
   const sigset_t stops = BlockStopSignals(SIGINT);
-  // The first worker pauses all.
-  if (launch.group().worker() > 0) return RunGroupMember(launch);
+  // The threads of signals outlive this function.
+  static std::atomic<bool> has_begun = false;
+  if (launch.group().worker() > 0) {
+    // The first worker pauses all.
+    std::thread([stops] { PauseAtSignal(stops, has_begun, [] {}); }).detach();
+    return RunGroupMember(launch, &has_begun);
+  }
   int code = kWorkerTrainingFailed;
   JobRun run(launch, DevicesFor(launch.spec()), Trainer::Create, [&code](const WorkerEvent& event) {
+    if (event.has_started()) has_begun = true;
     if (event.report().has_progress()) {
       const v1::Progress& progress = event.report().progress();
       spdlog::info("step {} of {}: training loss {:.6g}, {:.0f} samples/s", progress.step(), progress.steps(),
@@ -265,13 +293,10 @@ int RunAlone(const WorkerLaunch& launch) {
     return absl::OkStatus();
   });
   std::thread([&run, stops] {
-    int signal = 0;
-    sigwait(&stops, &signal);
-    spdlog::info("stopping with a checkpoint, to continue later");
-    run.Pause();
-    sigwait(&stops, &signal);
-    spdlog::info("stopping for good");
-    std::_Exit(kWorkerTrainingFailed);
+    PauseAtSignal(stops, has_begun, [&run] {
+      spdlog::info("stopping with a checkpoint, to continue later");
+      run.Pause();
+    });
   }).detach();
   const absl::Status status = run.Run();
   if (!status.ok()) spdlog::error("{}", status.ToString(absl::StatusToStringMode::kWithNoExtraData));
@@ -447,7 +472,8 @@ int TrainForDaemon(const WorkerLaunch& launch, const std::string& host, WorkerLo
   if (launch.group().worker() > 0) {
     // The first worker stops all.
     if (launch.has_cluster()) BlockSlurmSignals();
-    return RunGroupMember(launch);
+    std::atomic<bool> has_begun = false;
+    return RunGroupMember(launch, &has_begun);
   }
   spdlog::info("worker begins job={} attempt={} pid={}", launch.job_id(), launch.attempt(), getpid());
   if (const std::string topology = DescribeGpuTopology({launch.devices().begin(), launch.devices().end()});

@@ -59,22 +59,25 @@ echo "$code${terminated:+ SIGTERM}" >"$attempt/ended.new" && mv "$attempt/ended.
 exit "$code"
 )script";
 
-// Returns shell code that runs a task. The code ends if a path is missing on the task's node. Otherwise the
-// code opens the task's log and becomes the command. srun would open the log first, and would hang if the
-// log's folder is missing. If a task fails, srun ends the step and may lose output that is on its way: so the
-// task waits a second between its message and its end.
+// Returns shell code that runs a task. The code ends if a path is missing on the task's node, or if the log
+// cannot be written. Otherwise the code opens the task's log and becomes the command. srun would open the log
+// first, and would hang if the log's folder is missing. If a task fails, srun ends the step and may lose
+// output that is on its way: so the task waits a second between its message and its end.
 std::string TaskCode(const BatchScriptOptions& options) {
-  std::string code = absl::StrCat("for path in ", ShellQuote(options.attempt_folder));
+  std::string code = absl::StrCat(
+      "fail() {\n  message=\"cannot start on node ${SLURMD_NODENAME:-$(uname -n)}: $1\"\n"
+      "  echo \"$message\" >&2\n  { echo \"$message\" >>",
+      ShellQuote(options.attempt_folder), "/missing; } 2>/dev/null\n  sleep 1\n  exit ",
+      static_cast<int>(kBatchPathMissing), "\n}\nfor path in ", ShellQuote(options.attempt_folder));
   for (const std::string& path : options.required_paths) absl::StrAppend(&code, " ", ShellQuote(path));
   absl::StrAppend(
-      &code,
-      "; do\n  [ -e \"$path\" ] && continue\n"
-      "  message=\"cannot start on node ${SLURMD_NODENAME:-$(uname -n)}: $path is missing; every node "
-      "needs this path\"\n  echo \"$message\" >&2\n  { echo \"$message\" >>",
-      ShellQuote(options.attempt_folder), "/missing; } 2>/dev/null\n  sleep 1\n  exit ",
-      static_cast<int>(kBatchPathMissing), "\ndone\n");
+      &code, "; do\n  [ -e \"$path\" ] || fail \"$path is missing; every node needs this path\"\ndone\n");
   if (!options.task_output.empty()) {
-    absl::StrAppend(&code, "exec >>", ShellQuote(options.task_output), "\"$SLURM_PROCID\".log 2>&1\n");
+    // A shell ends at once if `exec` cannot open a file.
+    absl::StrAppend(&code, "log=", ShellQuote(options.task_output),
+                    "\"$SLURM_PROCID\".log\n{ true >>\"$log\"; } 2>/dev/null ||"
+                    " fail \"$log cannot be written; every node must be able to write there\"\n"
+                    "exec >>\"$log\" 2>&1\n");
   }
   return absl::StrCat(code, "exec \"$@\"");
 }

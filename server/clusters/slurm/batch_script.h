@@ -9,7 +9,7 @@ namespace tandem {
 
 // Exit codes of the batch script besides srun's.
 enum BatchScriptExitCode : int {
-  // A path is missing on a node. The output names the node and the path.
+  // A path is missing on a node, or cannot be written. The output names the node and the path.
   kBatchPathMissing = 76,
   // The attempt has been started before. This run did nothing.
   kBatchSecondRun = 77,
@@ -19,7 +19,7 @@ struct BatchScriptOptions {
   // The folder of this attempt, on a file system of all nodes. The script creates these files in it:
   //   started   created exclusively before the first task: Slurm's job id and the node, "123 n1\n"
   //   ended     created after the last task: the exit code, "0\n". Missing if Slurm killed the script.
-  //   missing   created by a task that lacks a required path: a line with its node and the path. Slurm then
+  //   missing   created by a task that cannot use a path: a line with its node and the path. Slurm then
   //             kills the other tasks, so srun may exit with their code. A task that lacks this folder writes
   //             the line to the output of the batch script.
   std::string attempt_folder;

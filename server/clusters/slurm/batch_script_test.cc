@@ -183,6 +183,20 @@ TEST_F(BatchScriptTest, AppendsTheOutputToTheLogOfTheRank) {
   EXPECT_EQ(ContentOrEmpty(attempt_ + "/worker-3.log"), "before\nout\nerr\n");
 }
 
+// As on a node that has the shared folder read-only.
+TEST_F(BatchScriptTest, ALogThatCannotBeWrittenNamesNodeAndPath) {
+  options_.task_output = attempt_ + "/no-such-folder/worker-";
+  Fake("srun",
+       "export SLURM_PROCID=3\nwhile case \"$1\" in --*) true ;; *) false ;; esac; do shift; done\nexec "
+       "\"$@\"");
+  const CommandResult result = Run();
+  EXPECT_EQ(result.exit_code, kBatchPathMissing);
+  EXPECT_EQ(result.standard_error,
+            absl::StrCat("cannot start on node n1: ", attempt_,
+                         "/no-such-folder/worker-3.log cannot be written; every node must be able to write "
+                         "there\n"));
+}
+
 // As on a node that does not have the shared folder.
 TEST_F(BatchScriptTest, ATaskWithoutTheAttemptsFolderEndsTheStep) {
   options_.task_output = attempt_ + "/worker-";

@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "engine/base/field_violations.h"
@@ -38,6 +39,7 @@ constexpr Refusal kRefusals[] = {
     {"invalid qos", "qos"},
     {"qos permission denied", "qos"},
     {"time limit", "time_limit"},
+    {"walldurationperjob", "time_limit"},
     {"time specification", "time_limit"},
     {"generic resource", "gpus_per_node"},
     {"gres", "gpus_per_node"},
@@ -82,6 +84,12 @@ constexpr absl::string_view kNoAnswer[] = {
     "configuration file",
     "shared librar",
 };
+
+// Follows each refusal because of a limit of an account, a user or a quality of service. The limit's own name
+// is before it, such as "QOSMaxSubmitJobPerUserLimit".
+constexpr absl::string_view kAllLimits = "(job submit limit, user's size and/or time limits)";
+// Is in the names of all limits of the number of jobs that wait or run.
+constexpr absl::string_view kSubmitLimit = "submitjob";
 
 // True if an argument of a program can have this text.
 bool IsArgument(absl::string_view text) { return !absl::StrContains(text, '\0'); }
@@ -162,13 +170,16 @@ std::string WordsOf(const CommandResult& result) {
 // Returns the error of an sbatch that failed.
 absl::Status RefusalOf(const CommandResult& result) {
   const std::string words = WordsOf(result);
-  const std::string lower = absl::AsciiStrToLower(words);
+  const std::string lower = absl::StrReplaceAll(absl::AsciiStrToLower(words), {{kAllLimits, ""}});
   const auto has = [&lower](absl::string_view text) { return absl::StrContains(lower, text); };
   // A killed sbatch may have submitted the job. Codes above the signals' are sbatch's own.
   const bool is_killed = result.exit_code > 128 && result.exit_code <= 128 + SIGRTMAX;
   if (is_killed || result.standard_error.empty() ||
       std::any_of(std::begin(kNoAnswer), std::end(kNoAnswer), has)) {
     return absl::UnavailableError(absl::StrCat("cannot reach Slurm: ", words));
+  }
+  if (has(kSubmitLimit)) {
+    return absl::AbortedError(absl::StrCat("Slurm takes no more jobs of this user now: ", words));
   }
   for (const Refusal& refusal : kRefusals) {
     if (has(refusal.words)) return FieldError(refusal.field, absl::StrCat("Slurm refuses the job: ", words));

@@ -28,7 +28,8 @@ std::vector<std::string> SubmitArguments(const SlurmRequest& request);
 std::vector<std::string> TestArguments(const SlurmRequest& request);
 
 // Reads the end of a submission. Returns the job's id. INVALID_ARGUMENT with Slurm's words and the field:
-// Slurm made no job. UNAVAILABLE: the job may have been made.
+// Slurm made no job. ABORTED: Slurm made no job, because the user has too many; it may take the job later.
+// UNAVAILABLE: the job may have been made.
 absl::StatusOr<std::string> ReadSubmission(const CommandResult& result);
 
 // Reads the end of a test. Errors as ReadSubmission.

@@ -1,5 +1,7 @@
 #include "server/clusters/slurm/sbatch.h"
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "engine/base/field_violations.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -148,11 +150,29 @@ TEST(SbatchTest, ARefusalNamesTheField) {
 }
 
 TEST(SbatchTest, OtherRefusalsHaveSlurmsWords) {
-  const absl::Status status =
-      ReadTest(Failed("sbatch: error: Batch job submission failed: Job violates accounting/QOS policy\n"));
+  const absl::Status status = ReadTest(
+      Failed("sbatch: error: QOSMaxNodePerUserLimit\nsbatch: error: Batch job submission failed: Job "
+             "violates accounting/QOS policy (job submit limit, user's size and/or time limits)\n"));
   EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
   EXPECT_THAT(FieldsOf(status), IsEmpty());
   EXPECT_THAT(std::string(status.message()), HasSubstr("Job violates accounting/QOS policy"));
+}
+
+// Slurm's second line is the same for all limits.
+TEST(SbatchTest, ALimitOfAnAccountIsToldByItsName) {
+  const auto read = [](absl::string_view name) {
+    return ReadTest(Failed(absl::StrCat("sbatch: error: ", name,
+                                        "\nsbatch: error: Batch job submission failed: Job violates "
+                                        "accounting/QOS policy (job submit limit, user's size and/or time "
+                                        "limits)\n")));
+  };
+  for (const char* name : {"AssocMaxSubmitJobLimit", "AssocGrpSubmitJobsLimit", "QOSMaxSubmitJobPerUserLimit",
+                           "QOSGrpSubmitJobsLimit"}) {
+    EXPECT_TRUE(absl::IsAborted(read(name))) << name;
+    EXPECT_THAT(std::string(read(name).message()), HasSubstr(name));
+  }
+  EXPECT_THAT(FieldsOf(read("QOSMaxWallDurationPerJobLimit")), ElementsAre("time_limit"));
+  EXPECT_THAT(FieldsOf(read("QOSMaxGRESPerJob")), ElementsAre("gpus_per_node"));
 }
 
 TEST(SbatchTest, AfterNoAnswerTheJobMayExist) {

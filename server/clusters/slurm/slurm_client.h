@@ -23,12 +23,13 @@ class SlurmClient {
   virtual ~SlurmClient() = default;
 
   // Submits a job. Returns its id. INVALID_ARGUMENT: Slurm made no job; the violations name fields of
-  // SlurmRequest. UNAVAILABLE: Slurm may have made the job, or may make it soon; Find tells.
+  // SlurmRequest. ABORTED: Slurm made no job, because the user has too many; it may take the job later.
+  // UNAVAILABLE: Slurm may have made the job, or may make it soon; Find tells.
   virtual absl::StatusOr<std::string> Submit(const SlurmRequest& request) = 0;
 
   // Asks if Slurm would take this job, without submitting it. INVALID_ARGUMENT has Slurm's own words; its
   // violations name fields of SlurmRequest, such as "partition". OK if the partition has the nodes, but too
-  // few are ready now.
+  // few are ready now, or if the user has too many jobs now.
   virtual absl::Status Test(const SlurmRequest& request) = 0;
 
   // Returns this user's jobs whose comments start with kSlurmCommentPrefix, in the order of Slurm. Slurm

@@ -190,7 +190,9 @@ absl::StatusOr<std::string> SlurmCommandClient::Submit(const SlurmRequest& reque
 absl::Status SlurmCommandClient::Test(const SlurmRequest& request) {
   TANDEM_RETURN_IF_ERROR(CheckSlurmRequest(request, /*is_test=*/true));
   TANDEM_ASSIGN_OR_RETURN(const CommandResult result, Run("sbatch", TestArguments(request)));
-  const absl::Status refusal = ReadTest(result);
+  absl::Status refusal = ReadTest(result);
+  // The job can wait until Slurm takes it.
+  if (absl::IsAborted(refusal)) refusal = absl::OkStatus();
   if (!refusal.ok() && !absl::IsInvalidArgument(refusal)) return refusal;
   TANDEM_ASSIGN_OR_RETURN(const std::vector<SlurmPartition> partitions, Partitions());
   const SlurmPartition* const partition = PartitionOf(request, partitions);

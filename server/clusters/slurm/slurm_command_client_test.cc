@@ -116,6 +116,13 @@ TEST_F(SlurmCommandClientTest, NamesTheProgramThatIsNotInstalled) {
   EXPECT_TRUE(SlurmCommandClient(options).CheckInstalled().ok());
 }
 
+TEST_F(SlurmCommandClientTest, AJobBeyondALimitOfJobsPassesTheTestAndIsNotSubmitted) {
+  Fake("sbatch", "echo 'sbatch: error: QOSMaxSubmitJobPerUserLimit' >&2; exit 1");
+  Fake("sinfo", "echo 'tandem-partition|work*|up|infinite|2|idle|1|0/2/0/2|(null)|tandem-end'");
+  EXPECT_TRUE(Client().Test(Request()).ok()) << Client().Test(Request());
+  EXPECT_TRUE(absl::IsAborted(Client().Submit(Request()).status()));
+}
+
 TEST_F(SlurmCommandClientTest, PollAsksOnceForThisUsersJobs) {
   Fake("squeue",
        absl::StrCat("printf '", kHeader, "tandem-job|9|RUNNING|N/A|n1|None|tandem:x:1|tandem-end\\n'"));
