@@ -353,6 +353,37 @@ await test("numbers beside an axis keep their size", async () => {
   assert.deepEqual(shown, ["0", "0.02", "-0.0005", "1200", "250K", "1e9", "1.5e9", "1e30", ""]);
 });
 
+await test("a chart shows whatever numbers a curve has, and ends drawing", async () => {
+  const one = await stage.open(await stage.startDashboard());
+  await one.show("#/queue");
+  const drawn = one.evaluate(async () => {
+    const {Chart} = await import("/page/chart.js");
+    const wrong = [];
+    for (const values of [[1, 1.0000001, 1.0000002], [0.9999999, 1], [0.1000000015, 0.100000003], [-1, -1.0000001], [1e-30, 5, 1e30], [1e-38, 3e38], [2e-45, 1], [5, 5], [3e38, 1]]) {
+      for (const log of [false, true]) {
+        const chart = new Chart("loss");
+        document.querySelector("main").append(chart.element);
+        const shown = () => chart.show([{key: "a", label: "a", x: values.map((_, i) => i), y: values}], {axis: "step", smooth: 0, log});
+        shown();
+        await new Promise((resolve) => setTimeout(resolve));
+        const {min, max} = chart.plot.scales.y;
+        const marks = chart.plot.axes[1]._splits;
+        const logged = values.filter((value) => !log || value > 0);
+        if (logged.length && !(logged.every((value) => value >= min && value <= max) && marks.length > 1 && marks.length < 100)) wrong.push([values, log, min, max, marks]);
+        chart.range = [1, 1 + 1e-11];
+        shown();
+        await new Promise((resolve) => setTimeout(resolve));
+        chart.destroy();
+        chart.element.remove();
+      }
+    }
+    return wrong;
+  });
+  assert.deepEqual(await Promise.race([drawn, sleep(60_000).then(() => "it hangs")]), []);
+  assert.deepEqual(one.problems, []);
+  await one.context().close();
+});
+
 await test("whole numbers of settings keep their digits", async () => {
   const shown = await page.evaluate(async () => {
     const {setting} = await import("/page/format.js");
