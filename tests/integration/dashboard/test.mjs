@@ -258,7 +258,7 @@ await test("an ended job's curves, tables and files are the log's", async () => 
   await until("16 cells", async () => (await page.locator("svg.matrix rect").count()) === 16);
   const matrix = page.locator("svg.matrix");
   assert.match(await matrix.locator("title").nth(7).textContent(), /^true beech, predicted dogwood of the north: /);
-  assert.deepEqual((await matrix.locator("text").allTextContents()).slice(-8), ["ash", "beech", "cherry", "dogwood of th…"].flatMap((name) => [name, name]));
+  assert.deepEqual((await matrix.locator("text").allTextContents()).slice(-8), ["ash", "beech", "cherry", "dogwood …north"].flatMap((name) => [name, name]));
   await page.getByText("Job file").click();
   await until("the job file", async () => (await page.locator("pre").allTextContents()).join().includes("softmax_cross_entropy"));
   await page.getByText("Layers", {exact: true}).click();
@@ -661,6 +661,42 @@ await test("a comparison has its curves and the fields that differ, and takes an
   await page.getByRole("button", {name: `Remove ${jobs[0]}`}).click();
   await until("one is left", async () => (await page.getByRole("button", {name: /^Remove/}).count()) === 1);
   assert.ok(!page.url().includes(jobs[0]));
+});
+
+await test("jobs that are chosen in the list are compared, and an address with too many says so", async () => {
+  const jobs = JSON.parse(await stage.tandem("sweep", "show", sweep, "-o", "json")).results.map((one) => one.job.split("/")[1]);
+  const gone = await stage.submit(spec("gone", 1));
+  await stage.log(gone);
+  const link = page.getByRole("link", {name: /^Compare \d/});
+  await page.show("#/jobs");
+  for (const one of [jobs[3], jobs[1], gone]) await page.getByLabel(`Choose ${one} for`).check();
+  assert.equal(await link.textContent(), "Compare 3 chosen");
+  // Of the chosen jobs, those that the search leaves out are compared as well.
+  await page.getByLabel("Search").fill(jobs[3]);
+  await until("one row", async () => (await page.locator("[data-job]").count()) === 1);
+  await page.getByLabel("Search").fill("");
+  await until("the box is still checked", () => page.getByLabel(`Choose ${jobs[1]} for`).isChecked().catch(() => false));
+  await page.getByLabel(`Choose ${jobs[1]} for`).uncheck();
+  await page.getByLabel(`Choose ${jobs[1]} for`).focus();
+  await page.keyboard.press("Space");
+  await link.click();
+  const compared = () => page.getByRole("button", {name: /^Remove/}).evaluateAll((all) => all.map((one) => one.getAttribute("aria-label").slice(7)));
+  await until("three jobs", async () => (await compared()).length === 3);
+  assert.deepEqual((await compared()).sort(), [jobs[3], jobs[1], gone].sort());
+  // A job that is deleted meanwhile, and then removed, leaves no error.
+  await stage.tandem("delete", gone, "--yes").catch(() => stage.tandem("delete", gone));
+  await until("the error", async () => (await page.locator("#banner").textContent()).includes(gone));
+  for (const one of await compared()) await page.getByRole("button", {name: `Remove ${one}`}).click();
+  assert.ok(await page.locator("#banner").isHidden());
+  // A wrong id's error goes with the next job.
+  for (const [id, error] of [["nobody", /nobody/], [`jobs/${jobs[0]}`, /^$/]]) {
+    await page.getByLabel("A job's id").fill(id);
+    await page.getByRole("button", {name: "Add"}).click();
+    await until(`the error is ${error}`, async () => error.test(await page.locator("main .error").first().textContent()));
+  }
+  await until("the job", async () => (await compared()).join() === jobs[0]);
+  await page.show(`#/compare?jobs=${[...jobs, ...Array.from({length: 4}, (_, i) => `nobody-${i}`)].join(",")}`);
+  await until("it says so", async () => (await page.locator("main .error").first().textContent()).includes("10 jobs; the page compares the first 8"));
 });
 
 await test("a job that is gone, and a view that is left, disturb nothing", async () => {
