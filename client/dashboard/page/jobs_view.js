@@ -77,24 +77,27 @@ function progressOf(row) {
   ];
 }
 
-// `choose` is the box that chooses the job for a comparison.
-function cells(row, choose) {
+// The cell that never changes. `choose` is the box that chooses the job for a comparison.
+function nameCell(row, choose) {
   const jobId = id(row.name);
-  const measured = row.of_training ? "dim" : "";
   // On a phone, the rest of the id tells jobs of one name apart.
   const prefix = row.display_name && jobId.startsWith(`${row.display_name}-`) ? `${row.display_name}-` : "";
-  return [
-    h(
-      "span",
-      {},
-      choose,
+  return h(
+    "span",
+    {role: "cell"},
+    choose,
+    " ",
+    h("a", {href: `#/jobs/${jobId}`}, title(row)),
+    row.display_name && [
       " ",
-      h("a", {href: `#/jobs/${jobId}`}, title(row)),
-      row.display_name && [
-        " ",
-        h("span", {class: "dim"}, prefix && h("span", {class: "wide-only"}, prefix), jobId.slice(prefix.length)),
-      ],
-    ),
+      h("span", {class: "dim"}, prefix && h("span", {class: "wide-only"}, prefix), jobId.slice(prefix.length)),
+    ],
+  );
+}
+
+function cells(row) {
+  const measured = row.of_training ? "dim" : "";
+  return [
     h("span", {class: `state ${row.state}`, title: row.message}, row.state.toLowerCase()),
     h("span", {}, progressOf(row)),
     h("span", {class: `number ${measured}`, title: row.of_training ? "of training" : ""}, measure(row.loss)),
@@ -188,14 +191,16 @@ export function showJobs({root, query, setQuery, say, onEnd}) {
       wanted.add(row.name);
       let element = drawn.get(row.name);
       if (!element) {
-        element = h("div", {class: "row", role: "row", "data-job": row.name});
+        // A click on a link or a box that is made anew between press and release would be lost.
+        const rest = h("div", {class: "rest", role: "none"});
+        element = h("div", {class: "row", role: "row", "data-job": row.name}, nameCell(row, boxFor(row)), rest);
         drawn.set(row.name, element);
       }
       if (element === place) place = place.nextSibling;
       else body.insertBefore(element, place);
       element.style.top = `${i * ROW}px`;
-      update(element, row.key, () =>
-        cells(row, boxFor(row)).map((cell) => {
+      update(element.lastChild, row.key, () =>
+        cells(row).map((cell) => {
           cell.setAttribute("role", "cell");
           return cell;
         }),

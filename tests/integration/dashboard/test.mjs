@@ -699,6 +699,24 @@ await test("jobs that are chosen in the list are compared, and an address with t
   await until("it says so", async () => (await page.locator("main .error").first().textContent()).includes("10 jobs; the page compares the first 8"));
 });
 
+await test("a click reaches a running job, although its row changes meanwhile", async () => {
+  const id = await stage.submit(spec("moving", 40000));
+  await page.show("#/jobs");
+  const row = page.locator(`[data-job="jobs/${id}"]`);
+  await until("a running job", async () => /running.*%/.test(await row.textContent().catch(() => "")));
+  for (const part of ["input", "a"]) {
+    const box = await until("its place", () => row.locator(part).boundingBox().catch(() => null));
+    await page.mouse.move(box.x + 5, box.y + 5);
+    await page.mouse.down();
+    const before = await row.textContent();
+    await until("another text", async () => (await row.textContent()) !== before);
+    await page.mouse.up();
+    if (part === "input") await until("the checked box", () => row.locator("input").isChecked());
+  }
+  await until("the job's page", () => page.url().endsWith(id));
+  await stage.tandem("cancel", id);
+});
+
 await test("a job that is gone, and a view that is left, disturb nothing", async () => {
   await page.show("#/jobs/nobody");
   await until("it says so", async () => (await page.locator("main").textContent()).includes("nobody"));
