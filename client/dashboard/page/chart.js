@@ -9,6 +9,11 @@ import {lowerBound} from "./numbers.js";
 const INCREMENTS = Array.from({length: 80}, (_, i) =>
   [1, 2, 2.5, 5].map((digit) => Number(`${digit}e${i - 40}`)),
 ).flat();
+// The least height of the vertical axis, in proportion to its numbers, which have six digits. uPlot rounds a smaller one to
+// nothing, and then draws marks for ever.
+const LEAST_HEIGHT = 1e-5;
+// The least width of a zoom, in proportion to the place. A float64 has no marks within a much smaller one.
+const LEAST_ZOOM = 1e-12;
 export const COLORS = ["#1f77d0", "#d9541e", "#2a9d4a", "#9b4fc9", "#c22f6b", "#0e9aa7", "#a77b00", "#6b7280"];
 
 // Controls of how curves are drawn, as the page's address has it; `choice` returns the same for the address.
@@ -89,6 +94,26 @@ export function reduced(x, y, from, to, width) {
   return [xs, ys];
 }
 
+// The vertical axis for values from `least` to `most`, or nulls without values.
+function heightFor(least, most, log) {
+  if (least === null) return [null, null];
+  const missing = LEAST_HEIGHT * Math.max(Math.abs(least), Math.abs(most)) - (most - least);
+  const more = most > least && missing > 0 ? missing / 2 : 0;
+  return log
+    ? uPlot.rangeLog(least - more, most + more, 10, false)
+    : uPlot.rangeNum(least - more, most + more, 0.1, true);
+}
+
+// The marks of a logarithmic axis. uPlot's own have no end if they begin far below 1.
+export function logMarks(from, to) {
+  const low = Math.floor(Math.log10(from)),
+    high = Math.ceil(Math.log10(to));
+  const digits = high - low > 4 ? [1] : [1, 2, 3, 4, 5, 6, 7, 8, 9];
+  return Array.from({length: high - low + 1}, (_, i) => digits.map((digit) => Number(`${digit}e${low + i}`)))
+    .flat()
+    .filter((mark) => mark >= from && mark <= to);
+}
+
 export class Chart {
   // `title` is the text above the chart. Calls `onZoom(from, to)` when the user zooms into a range of the x axis.
   constructor(title, onZoom = () => {}) {
@@ -140,9 +165,24 @@ export class Chart {
       {
         width: this.#width(),
         height: 240,
-        scales: {x: {time: isTime, range: () => this.#span()}, y: {distr: this.options.log ? 3 : 1}},
+        scales: {
+          x: {time: isTime, range: () => this.#span()},
+          y: {
+            distr: this.options.log ? 3 : 1,
+            range: (_, least, most) => heightFor(least, most, this.options.log),
+          },
+        },
         cursor: {drag: {x: true, y: false, setScale: false}, points: {size: 6}},
-        axes: [{...axis}, {...axis, size: 62, incrs: INCREMENTS, values: (_, values) => values.map(tick)}],
+        axes: [
+          {...axis},
+          {
+            ...axis,
+            size: 62,
+            incrs: INCREMENTS,
+            ...(this.options.log ? {splits: (_, axis, from, to) => logMarks(from, to)} : {}),
+            values: (_, values) => values.map(tick),
+          },
+        ],
         series: [
           {
             label: this.options.axis,
@@ -160,11 +200,13 @@ export class Chart {
           setSelect: [
             (plot) => {
               if (plot.select.width < 4) return;
-              this.range = [
+              const range = [
                 plot.posToVal(plot.select.left, "x"),
                 plot.posToVal(plot.select.left + plot.select.width, "x"),
               ];
               plot.setSelect({left: 0, width: 0, top: 0, height: 0}, false);
+              if (!(range[1] - range[0] > LEAST_ZOOM * Math.abs(range[1]))) return;
+              this.range = range;
               this.#draw();
               this.onZoom(...this.range);
             },

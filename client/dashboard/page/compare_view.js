@@ -7,7 +7,8 @@ import {jobState, measure} from "./format.js";
 import {refine} from "./finer.js";
 import {History, measureLabel, seriesLabel} from "./history.js";
 
-const MOST = 8;
+// A colour for each job.
+export const MOST = 8;
 
 // {"training.epochs": "3", ...} of a message in JSON.
 function flat(value, path = "", into = {}) {
@@ -38,7 +39,8 @@ export function showCompare({root, query, setQuery, say, onEnd, signal}) {
         class: "bar",
         onsubmit: (event) => {
           event.preventDefault();
-          add(input.value.trim());
+          problem.textContent = "";
+          add(input.value.trim().replace(/^jobs\//, ""));
           input.value = "";
         },
       },
@@ -70,7 +72,7 @@ export function showCompare({root, query, setQuery, say, onEnd, signal}) {
     } catch (error) {
       if (error.name === "AbortError") return;
       jobs.delete(id);
-      problem.textContent = error.message;
+      problem.textContent = [problem.textContent, error.message].filter(Boolean).join("\n");
       ask();
       return;
     }
@@ -105,7 +107,7 @@ export function showCompare({root, query, setQuery, say, onEnd, signal}) {
       },
       (text) => {
         one.trouble = text;
-        say([...jobs.values()].map((other) => other.trouble).find(Boolean) ?? "");
+        sayTrouble();
       },
     );
     one.end = () => {
@@ -113,10 +115,12 @@ export function showCompare({root, query, setQuery, say, onEnd, signal}) {
       stop();
     };
   }
+  const sayTrouble = () => say([...jobs.values()].map((one) => one.trouble).find(Boolean) ?? "");
   function remove(id) {
     jobs.get(id)?.end();
     jobs.delete(id);
     problem.textContent = "";
+    sayTrouble();
     remember();
     ask();
   }
@@ -212,7 +216,7 @@ export function showCompare({root, query, setQuery, say, onEnd, signal}) {
     ];
     update(differences, all.map((one) => [one.id, ...parts.map((part) => last(one, part))]).join(), () => {
       if (all.length < 2)
-        return h("p", {class: "dim"}, 'Add two jobs or more, here or by "Compare these" in the list of jobs.');
+        return h("p", {class: "dim"}, "Add two jobs or more here, or choose them in the list of jobs.");
       const specs = all.map((one) => flat(one.job.spec ?? {}));
       const fields = [...new Set(specs.flatMap((spec) => Object.keys(spec)))]
         .sort()
@@ -244,6 +248,9 @@ export function showCompare({root, query, setQuery, say, onEnd, signal}) {
     jobs.forEach((one) => one.end());
     charts.forEach((chart) => chart.destroy());
   });
-  for (const id of (query.get("jobs") ?? "").split(",").slice(0, MOST)) add(id);
+  const asked = [...new Set((query.get("jobs") ?? "").split(","))];
+  if (asked.length > MOST)
+    problem.textContent = `The address has ${asked.length} jobs; the page compares the first ${MOST}.`;
+  for (const id of asked.slice(0, MOST)) add(id);
   ask();
 }

@@ -3,8 +3,9 @@
 import {h, svg} from "./dom.js";
 import {count} from "./format.js";
 
-// The longest shown name; a title has the whole name.
+// The longest shown name; a title has the whole name. The end of a longer name is shown, too: often only it differs.
 const LONGEST_NAME = 14;
+const END = 5;
 
 // Returns the matrix as a picture. Rows are the true classes, columns the predicted ones. Without names, the classes
 // are named by their labels.
@@ -38,7 +39,7 @@ export function confusionMatrix({classes, counts, names = []}) {
   }
   const shown = Array.from({length: n}, (_, i) => {
     const name = nameOf(i);
-    return name.length > LONGEST_NAME ? `${name.slice(0, LONGEST_NAME - 1)}…` : name;
+    return name.length > LONGEST_NAME ? `${name.slice(0, LONGEST_NAME - END - 1)}…${name.slice(-END)}` : name;
   });
   const longest = Math.max(...shown.map((name) => name.length));
   // Names beside rows and above columns. Long names stand upright above their columns.

@@ -1,6 +1,7 @@
 // All jobs, live. Draws only the visible rows.
 
 import {follow} from "./api.js";
+import {MOST} from "./compare_view.js";
 import {h, svg, update} from "./dom.js";
 import {duration, id, measure, rate, time} from "./format.js";
 
@@ -76,21 +77,27 @@ function progressOf(row) {
   ];
 }
 
-function cells(row) {
+// The cell that never changes. `choose` is the box that chooses the job for a comparison.
+function nameCell(row, choose) {
   const jobId = id(row.name);
-  const measured = row.of_training ? "dim" : "";
   // On a phone, the rest of the id tells jobs of one name apart.
   const prefix = row.display_name && jobId.startsWith(`${row.display_name}-`) ? `${row.display_name}-` : "";
+  return h(
+    "span",
+    {role: "cell"},
+    choose,
+    " ",
+    h("a", {href: `#/jobs/${jobId}`}, title(row)),
+    row.display_name && [
+      " ",
+      h("span", {class: "dim"}, prefix && h("span", {class: "wide-only"}, prefix), jobId.slice(prefix.length)),
+    ],
+  );
+}
+
+function cells(row) {
+  const measured = row.of_training ? "dim" : "";
   return [
-    h(
-      "span",
-      {},
-      h("a", {href: `#/jobs/${jobId}`}, title(row)),
-      row.display_name && [
-        " ",
-        h("span", {class: "dim"}, prefix && h("span", {class: "wide-only"}, prefix), jobId.slice(prefix.length)),
-      ],
-    ),
     h("span", {class: `state ${row.state}`, title: row.message}, row.state.toLowerCase()),
     h("span", {}, progressOf(row)),
     h("span", {class: `number ${measured}`, title: row.of_training ? "of training" : ""}, measure(row.loss)),
@@ -140,7 +147,20 @@ export function showJobs({root, query, setQuery, say, onEnd}) {
     Object.keys(SORTS).map((one) => h("option", {value: one, selected: query.get("sort") === one}, SORT_NAMES[one])),
   );
   const tally = h("span", {class: "dim", role: "status"});
-  const compare = h("a", {href: "#/compare"}, "Compare these");
+  const compare = h("a", {href: "#/compare"});
+  // Names of the jobs to compare. Without any, those of a short list.
+  const chosen = new Set();
+  const boxFor = ({name}) =>
+    h("input", {
+      type: "checkbox",
+      "aria-label": `Choose ${id(name)} for a comparison`,
+      checked: chosen.has(name),
+      onchange: ({target}) => {
+        if (target.checked) chosen.add(name);
+        else chosen.delete(name);
+        select();
+      },
+    });
   const body = h("div", {class: "rows", role: "rowgroup"});
   const head = h(
     "div",
@@ -171,13 +191,15 @@ export function showJobs({root, query, setQuery, say, onEnd}) {
       wanted.add(row.name);
       let element = drawn.get(row.name);
       if (!element) {
-        element = h("div", {class: "row", role: "row", "data-job": row.name});
+        // A click on a link or a box that is made anew between press and release would be lost.
+        const rest = h("div", {class: "rest", role: "none"});
+        element = h("div", {class: "row", role: "row", "data-job": row.name}, nameCell(row, boxFor(row)), rest);
         drawn.set(row.name, element);
       }
       if (element === place) place = place.nextSibling;
       else body.insertBefore(element, place);
       element.style.top = `${i * ROW}px`;
-      update(element, row.key, () =>
+      update(element.lastChild, row.key, () =>
         cells(row).map((cell) => {
           cell.setAttribute("role", "cell");
           return cell;
@@ -211,11 +233,15 @@ export function showJobs({root, query, setQuery, say, onEnd}) {
             ? `no match in ${rows.size} jobs`
             : `${shown.length} of ${rows.size} jobs`;
     if (tally.textContent !== text) tally.textContent = text;
-    compare.hidden = shown.length < 2 || shown.length > 8;
-    compare.href = `#/compare?jobs=${shown
-      .slice(0, 8)
-      .map((row) => id(row.name))
-      .join(",")}`;
+    for (const name of chosen) if (isComplete && !rows.has(name)) chosen.delete(name);
+    const names = chosen.size ? [...chosen] : shown.map((row) => row.name);
+    compare.hidden = !chosen.size && (names.length < 2 || names.length > MOST);
+    compare.textContent = !chosen.size
+      ? "Compare these"
+      : chosen.size > MOST
+        ? `Compare the first ${MOST} of ${chosen.size} chosen jobs`
+        : `Compare ${chosen.size} chosen`;
+    compare.href = `#/compare?jobs=${names.slice(0, MOST).map(id).join(",")}`;
     ask();
   }
   function take({rows: changed = [], deleted = [], complete}) {

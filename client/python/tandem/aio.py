@@ -45,6 +45,9 @@ class Job:
         self._job = job
         self.name = job.name
 
+    def __repr__(self) -> str:
+        return f"<tandem.aio.Job {self.name}>"
+
     async def get(self) -> job_pb2.Job:
         return await _run(self._job.get)
 
@@ -111,7 +114,7 @@ class Job:
         return await _run(self._job.model, artifact)
 
     async def evaluate(self, dataset: Optional[DatasetLike] = None, *, artifact: str = tandem.job.MODEL, split: str = "",
-                       metrics: Iterable[str] = (), batch_size: int = 0) -> Evaluation:
+                       metrics: Union[str, Iterable[str]] = (), batch_size: int = 0) -> Evaluation:
         return await _run(self._job.evaluate, dataset, artifact=artifact, split=split, metrics=metrics, batch_size=batch_size)
 
     async def predict(self, samples: Any, artifact: str = tandem.job.MODEL) -> "numpy.ndarray[Any, Any]":
@@ -136,6 +139,9 @@ class Sweep:
     def __init__(self, sweep: tandem.sweep.Sweep) -> None:
         self._sweep = sweep
         self.name = sweep.name
+
+    def __repr__(self) -> str:
+        return f"<tandem.aio.Sweep {self.name}>"
 
     async def get(self) -> sweep_pb2.Sweep:
         return await _run(self._sweep.get)
@@ -205,6 +211,9 @@ class Client:
         self.datasets = Datasets(client.datasets)
         self._calls: Optional[AsyncCalls] = None
         self._channel: Any = None
+
+    def __repr__(self) -> str:
+        return f"<tandem.aio.Client {self._client.connection.address}>"
 
     @property
     def calls(self) -> AsyncCalls:

@@ -5,7 +5,7 @@ import json
 import os
 import pathlib
 import tempfile
-from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Union
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, NoReturn, Optional, Union
 
 import grpc  # type: ignore[import]
 import numpy
@@ -14,8 +14,8 @@ from google.protobuf.message import Message
 
 from tandem.calls import Calls
 from tandem.connection import CancellableChannel, Connection, Options, Patience, check_cancelled
-from tandem.errors import FieldViolation, InvalidRequest, JobFileError, NotFound, TandemError, Unavailable, from_rpc
-from tandem.job import Bar, Job
+from tandem.errors import FieldViolation, InvalidRequest, JobFileError, NotFound, TandemError, Unavailable, from_rpc, wrong_type
+from tandem.job import Bar, Job, array_of
 from tandem.sweep import Sweep
 from tandem.v1 import (daemon_service_pb2, dataset_pb2, dataset_service_pb2, device_pb2, job_pb2, job_service_pb2, sweep_pb2,
                        sweep_service_pb2)
@@ -54,6 +54,13 @@ class Client:
         self.calls = Calls(CancellableChannel(self.connection.channel), self.connection.metadata)
         self.datasets = Datasets(self)
 
+    def __repr__(self) -> str:
+        return f"<tandem.Client {self.connection.address}>"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("cannot pickle a client or its jobs: the connection belongs to this process; send jobs' names, and connect in the "
+                        "other process")
+
     def __enter__(self) -> "Client":
         return self
 
@@ -71,7 +78,7 @@ class Client:
         """
         if isinstance(job, job_pb2.JobSpec) and not set:
             return job
-        text, changes = _Text(job, "the job"), dict(set or {})
+        text, changes = _Text(job, "the job"), _changes(set)
         parsed = self.connection.call(self.calls.jobs.parse_job, job_service_pb2.ParseJobRequest(
             text=text.content, overrides=_overrides(changes)))
         text.check(parsed.problems, changes)
@@ -86,7 +93,7 @@ class Client:
             return sweep
         if isinstance(sweep, Mapping) and "base" in sweep and not isinstance(sweep["base"], Mapping):
             sweep = {**sweep, "base": _dict(self.parse(sweep["base"]))}
-        text, changes = _Text(sweep, "the sweep"), dict(set or {})
+        text, changes = _Text(sweep, "the sweep"), _changes(set)
         parsed = self.connection.call(self.calls.sweeps.parse_sweep, sweep_service_pb2.ParseSweepRequest(
             text=text.content, overrides=_overrides(changes)))
         text.check(parsed.problems, changes)
@@ -135,7 +142,7 @@ class Client:
 
     def job(self, name: str) -> Job:
         """The job with this id. NotFound if there is none."""
-        job = Job(self, name if name.startswith("jobs/") else f"jobs/{name}")
+        job = Job(self, _full_name("jobs/", name))
         job.get()
         return job
 
@@ -154,7 +161,7 @@ class Client:
 
     def sweep(self, name: str) -> Sweep:
         """The sweep with this id. NotFound if there is none."""
-        sweep = Sweep(self, name if name.startswith("sweeps/") else f"sweeps/{name}")
+        sweep = Sweep(self, _full_name("sweeps/", name))
         sweep.get()
         return sweep
 
@@ -199,6 +206,8 @@ class Datasets:
         A later call continues an interrupted upload, also in another process. If the same data set exists, `add`
         returns it.
         """
+        if not isinstance(path, (str, os.PathLike)):
+            raise wrong_type("path", path, "give a file or a folder; add_arrays takes arrays")
         files, source = _plan(pathlib.Path(path), None if validation is None else pathlib.Path(validation), dict(spec or {}))
         parsed = self._client.parse({"dataset": source}).dataset
         # An earlier call may have got no answer.
@@ -231,7 +240,7 @@ class Datasets:
         {"validation_split": {"fraction": 0.1}} in `spec` takes a part of the samples. `spec` has more fields of the data set, as in a
         job file: {"npy": {"layout": "nhwc"}}. A later call with equal arrays returns the same data set. Otherwise as `add`.
 
-        Raises InvalidRequest if an array has Python objects.
+        Raises InvalidRequest if an array has Python objects or masked values.
         """
         parts = {"train_inputs": inputs, "train_targets": targets, "validation_inputs": validation_inputs,
                  "validation_targets": validation_targets}
@@ -240,11 +249,7 @@ class Datasets:
             for part, array in parts.items():
                 if array is None:
                     continue
-                try:
-                    numpy.save(pathlib.Path(folder, f"{part}.npy"), numpy.asarray(array), allow_pickle=False)
-                except ValueError as error:
-                    raise InvalidRequest(f"cannot add {name}: {part} holds Python objects or rows of several lengths; give numbers",
-                                         "INVALID_ARGUMENT") from error
+                numpy.save(pathlib.Path(folder, f"{part}.npy"), array_of(array, f"cannot add {name}: {part}", "give numbers"), allow_pickle=False)
                 source[part] = {"path": f"{part}.npy"}
             return self.add(name, folder, spec={**(spec or {}), "npy": source}, description=description, progress=progress)
 
@@ -258,13 +263,13 @@ class Datasets:
     def get(self, name: str) -> dataset_pb2.Dataset:
         """The data set with this name. NotFound if there is none."""
         return self._client.connection.call(self._client.calls.daemon.get_dataset,
-                                            daemon_service_pb2.GetDatasetRequest(name=f"datasets/{name}"),
+                                            daemon_service_pb2.GetDatasetRequest(name=_full_name("datasets/", name)),
                                             self._client.connection.reading_timeout)
 
     def remove(self, name: str) -> None:
         """Forgets a data set, and removes what was uploaded for it."""
         self._client.connection.call(self._client.calls.datasets.delete_dataset,
-                                     dataset_service_pb2.DeleteDatasetRequest(name=f"datasets/{name}"))
+                                     dataset_service_pb2.DeleteDatasetRequest(name=_full_name("datasets/", name)))
 
     def _find(self, name: str) -> Optional[dataset_pb2.Dataset]:
         """The data set with this name, if somebody registered one."""
@@ -313,6 +318,8 @@ class _Text:
     """The text of a file, dict or message."""
 
     def __init__(self, source: Union[str, "os.PathLike[str]", Mapping[str, Any], Message], name: str) -> None:
+        if not isinstance(source, (str, os.PathLike, Mapping, job_pb2.JobSpec, sweep_pb2.Sweep)):
+            raise wrong_type(name, source, "give a file's path, a dict in the form of job files, or a job's `spec`")
         self._is_file = not isinstance(source, (Mapping, Message))
         if isinstance(source, (Mapping, Message)):
             self._name, self.content = name, _json(_dict(source) if isinstance(source, Message) else source)
@@ -321,7 +328,9 @@ class _Text:
         try:
             self.content = pathlib.Path(self._name).read_text("utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            raise JobFileError(f"cannot read {self._name}: {error}", "INVALID_ARGUMENT") from error
+            reason = error.strerror if isinstance(error, OSError) else error
+            raise JobFileError(f"cannot read {self._name}: {reason}; give the path of a file in UTF-8, or a dict in the form of job files",
+                               "INVALID_ARGUMENT") from error
 
     def check(self, problems: Iterable[job_service_pb2.JobTextProblem], changes: Mapping[str, Any]) -> None:
         """Raises JobFileError if there are problems with the text or with the changes to it."""
@@ -339,6 +348,21 @@ def _dict(message: Message) -> Dict[str, Any]:
     return json_format.MessageToDict(message, preserving_proto_field_name=True)
 
 
+def _full_name(collection: str, name: str) -> str:
+    """"jobs/<id>" of "<id>" and of "jobs/<id>"."""
+    if not isinstance(name, str):
+        raise wrong_type("name", name, f'give text, such as "{collection}<id>" or "<id>"')
+    return name if name.startswith(collection) else collection + name
+
+
+def _changes(set: Optional[Mapping[str, Any]]) -> Dict[str, Any]:
+    """The argument `set`."""
+    if not isinstance(set or {}, Mapping) or any(not isinstance(path, str) for path in set or {}):
+        raise InvalidRequest(f'cannot use set: it is {set!r}; give values by the paths of fields, such as {{"training.epochs": 10}}',
+                             "INVALID_ARGUMENT")
+    return dict(set or {})
+
+
 def _overrides(changes: Mapping[str, Any]) -> List[str]:
     return [f"{path}={_json(value)}" for path, value in changes.items()]
 
@@ -347,6 +371,8 @@ def _json(value: Any) -> str:
     def plain(part: Any) -> Any:
         if isinstance(part, (numpy.generic, numpy.ndarray)):
             return part.tolist()
+        if isinstance(part, os.PathLike):
+            return os.fspath(part)
         raise TypeError(f"cannot use {part!r}: job files have no {type(part).__name__}; give numbers, text, lists or dicts")
 
     return json.dumps(value, default=plain)

@@ -3,6 +3,8 @@
 import contextvars
 import dataclasses
 import ipaddress
+import math
+import numbers
 import os
 import pathlib
 import random
@@ -15,7 +17,7 @@ from typing import Any, Callable, Iterator, List, Optional, Tuple, TypeVar
 
 import grpc  # type: ignore[import]
 
-from tandem.errors import InvalidRequest, TandemError, Unavailable, from_rpc, is_lost_connection
+from tandem.errors import InvalidRequest, TandemError, Unavailable, from_rpc, is_lost_connection, wrong_type
 
 DEFAULT_ADDRESS = "127.0.0.1:7447"
 # The time between pings, and the longest wait for the answer. A connection with a running call is lost if the daemon
@@ -27,6 +29,8 @@ READING_TIMEOUT = 600.0
 HISTORY_TIMEOUT = 60.0
 # A stream that the daemon answered, and that lasted this many seconds, counts as a success.
 WHOLE = 1.0
+# gRPC sends no other characters.
+_TOKEN = re.compile(r"[!-~]*")
 Result = TypeVar("Result")
 
 
@@ -36,7 +40,8 @@ class Options:
 
     address: Optional[str] = None
     state_folder: Optional[str] = None
-    token: Optional[str] = None
+    # Not in the repr, which ends up in logs.
+    token: Optional[str] = dataclasses.field(default=None, repr=False)
     token_file: Optional[str] = None
     tls: bool = False
     tls_ca: Optional[str] = None
@@ -57,6 +62,16 @@ def seconds(text: str, what: str) -> float:
     if not parts or "".join(number + unit for number, unit in parts) != text:
         raise InvalidRequest(f"cannot use {what}: {text!r} is no duration; write 30s or 1m30s", "INVALID_ARGUMENT")
     return sum(float(number) * units[unit] for number, unit in parts)
+
+
+def _time(value: Optional[float], argument: str, variable: str, default: str) -> float:
+    """The seconds of an argument, or of the environment's variable."""
+    given, what = (value, argument) if value is not None else (seconds(os.environ.get(variable) or default, variable), variable)
+    # A wait for a connection may be 0 or endless.
+    is_wait = argument == "reconnect_timeout"
+    if isinstance(given, bool) or not isinstance(given, numbers.Real) or not (given >= 0 if is_wait else 0 < given < math.inf):
+        raise InvalidRequest(f"cannot use {what}: it is {given!r}; give seconds {'from' if is_wait else 'above'} 0, such as 30", "INVALID_ARGUMENT")
+    return float(given)
 
 
 def is_local(address: str) -> bool:
@@ -109,19 +124,22 @@ class Connection:
         def given(value: Optional[str], variable: str) -> str:
             return value if value is not None else os.environ.get(variable, "")
 
-        self.timeout = options.timeout or seconds(os.environ.get("TANDEM_TIMEOUT") or "30s", "TANDEM_TIMEOUT")
+        self.timeout = _time(options.timeout, "timeout", "TANDEM_TIMEOUT", "30s")
         # The timeouts, in seconds, of calls for which the daemon may read data, and of a job's history.
         self.reading_timeout = max(self.timeout, READING_TIMEOUT)
         self.history_timeout = max(self.timeout, HISTORY_TIMEOUT)
-        self.reconnect_timeout = (options.reconnect_timeout if options.reconnect_timeout is not None else
-                                  seconds(os.environ.get("TANDEM_RECONNECT_TIMEOUT") or "60s", "TANDEM_RECONNECT_TIMEOUT"))
+        self.reconnect_timeout = _time(options.reconnect_timeout, "reconnect_timeout", "TANDEM_RECONNECT_TIMEOUT", "60s")
         named = given(options.state_folder, "TANDEM_STATE")
         state = pathlib.Path(named or _default_state())
         self.address = given(options.address, "TANDEM_ADDRESS") or _written_address(state, bool(named))
+        _check_address(self.address)
         token, trusted = options.token, None
         if token is None:
             token_file = given(options.token_file, "TANDEM_TOKEN_FILE")
             token, trusted = _read_token(pathlib.Path(token_file or state / "token"), bool(token_file))
+        elif not isinstance(token, str) or not _TOKEN.fullmatch(token):
+            raise InvalidRequest("cannot use token: it is no text of letters, digits and signs; give the content of the daemon's file `token`, "
+                                 "without spaces and line breaks", "INVALID_ARGUMENT")
         ca, cert, key = (given(value, variable) for value, variable in (
             (options.tls_ca, "TANDEM_TLS_CA"), (options.tls_cert, "TANDEM_TLS_CERT"), (options.tls_key, "TANDEM_TLS_KEY")))
         tls = options.tls or bool(ca or cert)
@@ -129,6 +147,7 @@ class Connection:
             raise InvalidRequest(f"cannot send the token to {self.address}: the connection is not encrypted; give tls_ca= (or "
                                  "TANDEM_TLS_CA), or plaintext=True", "INVALID_ARGUMENT")
         self._trusted = None if tls else trusted
+        self._is_closed = False
         self.metadata: Tuple[Tuple[str, str], ...] = (("authorization", f"Bearer {token}"),) if token else ()
         # As in client/lib/connection.cc. No proxy of the environment is used, because it could read an unencrypted
         # token. "min_reconnect_backoff" is the longest time of an attempt to connect. Channels to the same address do
@@ -153,7 +172,9 @@ class Connection:
         return module.secure_channel(self.address, self.credentials, options=self.channel_options)
 
     def check(self) -> None:
-        """Raises Unavailable if the token would be sent to a stranger."""
+        """Raises Unavailable if the token would be sent to a stranger, and InvalidRequest after `close`."""
+        if self._is_closed:
+            raise InvalidRequest("cannot call the daemon: the client is closed; connect again", "FAILED_PRECONDITION")
         if self._trusted is not None:
             check_listener(self.address, self._trusted)
 
@@ -196,6 +217,7 @@ class Connection:
                 return
 
     def close(self) -> None:
+        self._is_closed = True
         self.channel.close()
 
 
@@ -313,6 +335,15 @@ class Patience:
         self._next = min(2 * self._next, 2.0)
 
 
+def _check_address(address: str) -> None:
+    if not isinstance(address, str):
+        raise wrong_type("address", address, 'give text, such as "127.0.0.1:7447"')
+    host, _, port = address.rpartition(":")
+    is_url = address.startswith(("http://", "https://"))
+    if not address.startswith("unix:") and (is_url or not host or not re.fullmatch("[0-9]{1,5}", port)):
+        raise InvalidRequest(f"cannot connect to {address!r}: it is not an address; give HOST:PORT, such as 127.0.0.1:7447", "INVALID_ARGUMENT")
+
+
 def _default_state() -> str:
     if os.geteuid() == 0:
         return "/var/lib/tandem"
@@ -344,7 +375,7 @@ def _read_token(path: pathlib.Path, is_named: bool) -> Tuple[str, Optional[List[
             raise InvalidRequest(f"cannot read the token file: {error}; give another with token_file= or TANDEM_TOKEN_FILE",
                                  "INVALID_ARGUMENT") from error
         return "", None
-    if not re.fullmatch(r"[!-~]*", token):
+    if not _TOKEN.fullmatch(token):
         raise InvalidRequest(f"cannot use the token file {path}: it has spaces or control characters; copy the daemon's `token` again",
                              "INVALID_ARGUMENT")
     return token, None if is_named else [owner, os.geteuid(), 0]

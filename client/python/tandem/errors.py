@@ -2,7 +2,7 @@
 
 import dataclasses
 import re
-from typing import Dict, List, Optional, Sequence, Type
+from typing import Any, Dict, List, Optional, Sequence, Type
 
 import grpc  # type: ignore[import]
 
@@ -116,6 +116,11 @@ def from_rpc(error: grpc.RpcError, address: str = "") -> TandemError:
         mend = "give the right token with token= or TANDEM_TOKEN_FILE"
         message = f"{message}; {mend}"
     return _CLASSES.get(code, TandemError)(message, code, reason, violations, metadata, retry_after, mend)
+
+
+def wrong_type(argument: str, value: Any, mend: str) -> InvalidRequest:
+    """The error of an argument with a value of a wrong type."""
+    return InvalidRequest(f"cannot use {argument}: it has the type {type(value).__name__}; {mend}", "INVALID_ARGUMENT")
 
 
 def is_lost_connection(error: TandemError) -> bool:

@@ -7,6 +7,7 @@ import os
 import pathlib
 import re
 import sys
+import warnings
 from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Mapping, Optional, Union
 
 import grpc  # type: ignore[import]
@@ -78,8 +79,9 @@ def _rows_of(frame: Any) -> "Iterator[tuple[int, prediction_pb2.PredictInput]]":
         if len(table) > MOST_BYTES and len(part) > 1:
             each = len(part) // 2
             continue
-        begin += len(part)
-        yield len(part), prediction_pb2.PredictInput(csv=table)
+        end = begin + len(part)
+        yield len(part), prediction_pb2.PredictInput(label=f"samples[{begin}:{end}]", csv=table)
+        begin = end
 
 
 class Job:
@@ -223,6 +225,8 @@ class Job:
         # As root, a rename would replace a device such as /dev/null.
         if path.exists() and not path.is_file():
             raise InvalidRequest(f"cannot download to {path}: it is not a regular file; name another file", "INVALID_ARGUMENT")
+        if not path.parent.is_dir():
+            raise InvalidRequest(f"cannot download to {path}: there is no folder {path.parent}; create it", "INVALID_ARGUMENT")
         part = path.with_name(path.name + ".part")
         part.write_bytes(self.read(artifact))
         part.replace(path)
@@ -236,7 +240,7 @@ class Job:
         return safetensors.read(self.read(artifact))[0]
 
     def evaluate(self, dataset: Optional[DatasetLike] = None, *, artifact: str = MODEL, split: str = "",
-                 metrics: Iterable[str] = (), batch_size: int = 0) -> Evaluation:
+                 metrics: Union[str, Iterable[str]] = (), batch_size: int = 0) -> Evaluation:
         """The loss and the metrics of the job's model over a data set, by default over the job's own validation samples.
 
         `artifact` is the model, as for `model`. `split` is "training" or "validation". `metrics` are named as in a job file, by default
@@ -246,9 +250,11 @@ class Job:
         if isinstance(dataset, dataset_pb2.DatasetSpec):
             request.dataset.CopyFrom(dataset)
         elif dataset is not None:
-            request.dataset.CopyFrom(self._client.parse({"dataset": {"name": dataset} if isinstance(dataset, str) else dataset}).dataset)
+            request.dataset.CopyFrom(self._client.parse({"dataset": {"name": dataset.removeprefix("datasets/")} if isinstance(dataset, str) else dataset}).dataset)
         if split:
             request.split = _enum(model_service_pb2.DatasetSplit, "DATASET_SPLIT_", "split", split)
+        if isinstance(metrics, str):
+            metrics = [metrics]
         request.metrics.extend(_enum(metric_pb2.Metric, "METRIC_", "metrics", name) for name in metrics)
         responses = self._client.connection.call(
             lambda request, timeout: list(self._client.calls.models.evaluate(request, timeout=NO_TIMEOUT)), request)
@@ -264,6 +270,8 @@ class Job:
         result has one more dimension in the same case. For a model of a table, `samples` may be a pandas.DataFrame: columns
         are matched by their names, and other columns are left out. Columns without names, which pandas numbers from 0, are
         taken in their order. InvalidRequest if another column's name is not a text. `artifact` is the model, as for `model`.
+
+        A warning names each cell that is no category of the model. InvalidRequest if an array has masked values.
         """
         predictions, many = self._ask(samples, artifact, top_k=0, outputs=True)
         outputs = numpy.array([numpy.array(one.outputs, "float32").reshape(tuple(one.output_shape)) for one in predictions])
@@ -283,9 +291,12 @@ class Job:
         predictions: List[prediction_pb2.Prediction] = []
         for count, part in parts:
             request = model_service_pb2.PredictRequest(name=self.name, artifact=artifact, top_k=top_k, outputs=outputs, inputs=[part])
-            answers = self._client.connection.call(
-                lambda request, timeout: [one for response in self._client.calls.models.predict(request, timeout=NO_TIMEOUT)
-                                          for one in response.predictions], request)
+            responses = self._client.connection.call(
+                lambda request, timeout: list(self._client.calls.models.predict(request, timeout=NO_TIMEOUT)), request)
+            answers = [one for response in responses for one in response.predictions]
+            for notice in [notice for response in responses for notice in response.notices]:
+                # At the caller of `predict` or `classify`.
+                warnings.warn(notice, stacklevel=3)
             if len(answers) != count:
                 raise InvalidRequest(f"cannot predict: {count} samples gave {len(answers)} predictions; "
                                      "if the table's columns are named by numbers, give it the names of the training table", "INVALID_ARGUMENT")
@@ -294,7 +305,7 @@ class Job:
 
     def _arrays_of(self, samples: Any) -> "tuple[Iterator[tuple[int, prediction_pb2.PredictInput]], bool]":
         """The parts of an array that fit into a call, each with the number of its samples, and whether the array has several samples."""
-        array = numpy.asarray(samples)
+        array = array_of(samples, "cannot predict: the array of samples", "give numbers, or a pandas.DataFrame for the rows of a table")
         dimensions = len(self.get().spec.model.input.shape) or array.ndim - 1
         many = array.ndim != dimensions
         if many and array.ndim != dimensions + 1:
@@ -358,7 +369,7 @@ class Job:
         rows = self._rows()
         columns = _columns(rows)
         wanted = measures or tuple(name for name in ("loss", "validation_loss") if name in columns)
-        missing = [name for name in wanted if name not in columns]
+        missing = [name for name in wanted if name not in list(columns)]
         if missing:
             raise NotFound(f"cannot plot {missing[0]}: no such column; give {', '.join(columns)}", "NOT_FOUND")
         figure, axes = pyplot.subplots()
@@ -369,6 +380,23 @@ class Job:
         axes.set_xlabel("step")
         axes.legend()
         return figure
+
+
+def array_of(value: Any, what: str, mend: str) -> "numpy.ndarray[Any, Any]":
+    """The value as an array.
+
+    Raises InvalidRequest, which begins with `what`, if the value has masked values, Python objects or rows of several lengths. The `mend`
+    is of the latter two.
+    """
+    if isinstance(value, numpy.ma.MaskedArray) and numpy.ma.is_masked(value):
+        raise InvalidRequest(f"{what} has masked values; fill them, such as by .filled(0), or leave their samples out", "INVALID_ARGUMENT")
+    try:
+        array = numpy.asarray(value)
+    except ValueError:
+        array = numpy.array(None)
+    if array.dtype.hasobject:
+        raise InvalidRequest(f"{what} holds Python objects or rows of several lengths; {mend}", "INVALID_ARGUMENT")
+    return array
 
 
 def _columns(rows: "List[Dict[str, float]]") -> History:

@@ -258,7 +258,7 @@ await test("an ended job's curves, tables and files are the log's", async () => 
   await until("16 cells", async () => (await page.locator("svg.matrix rect").count()) === 16);
   const matrix = page.locator("svg.matrix");
   assert.match(await matrix.locator("title").nth(7).textContent(), /^true beech, predicted dogwood of the north: /);
-  assert.deepEqual((await matrix.locator("text").allTextContents()).slice(-8), ["ash", "beech", "cherry", "dogwood of th…"].flatMap((name) => [name, name]));
+  assert.deepEqual((await matrix.locator("text").allTextContents()).slice(-8), ["ash", "beech", "cherry", "dogwood …north"].flatMap((name) => [name, name]));
   await page.getByText("Job file").click();
   await until("the job file", async () => (await page.locator("pre").allTextContents()).join().includes("softmax_cross_entropy"));
   await page.getByText("Layers", {exact: true}).click();
@@ -351,6 +351,37 @@ await test("numbers beside an axis keep their size", async () => {
     return [0, 0.02, -0.0005, 1200, 250000, 1e9, 1.5e9, 1e30, null].map(tick);
   });
   assert.deepEqual(shown, ["0", "0.02", "-0.0005", "1200", "250K", "1e9", "1.5e9", "1e30", ""]);
+});
+
+await test("a chart shows whatever numbers a curve has, and ends drawing", async () => {
+  const one = await stage.open(await stage.startDashboard());
+  await one.show("#/queue");
+  const drawn = one.evaluate(async () => {
+    const {Chart} = await import("/page/chart.js");
+    const wrong = [];
+    for (const values of [[1, 1.0000001, 1.0000002], [0.9999999, 1], [0.1000000015, 0.100000003], [-1, -1.0000001], [1e-30, 5, 1e30], [1e-38, 3e38], [2e-45, 1], [5, 5], [3e38, 1]]) {
+      for (const log of [false, true]) {
+        const chart = new Chart("loss");
+        document.querySelector("main").append(chart.element);
+        const shown = () => chart.show([{key: "a", label: "a", x: values.map((_, i) => i), y: values}], {axis: "step", smooth: 0, log});
+        shown();
+        await new Promise((resolve) => setTimeout(resolve));
+        const {min, max} = chart.plot.scales.y;
+        const marks = chart.plot.axes[1]._splits;
+        const logged = values.filter((value) => !log || value > 0);
+        if (logged.length && !(logged.every((value) => value >= min && value <= max) && marks.length > 1 && marks.length < 100)) wrong.push([values, log, min, max, marks]);
+        chart.range = [1, 1 + 1e-11];
+        shown();
+        await new Promise((resolve) => setTimeout(resolve));
+        chart.destroy();
+        chart.element.remove();
+      }
+    }
+    return wrong;
+  });
+  assert.deepEqual(await Promise.race([drawn, sleep(60_000).then(() => "it hangs")]), []);
+  assert.deepEqual(one.problems, []);
+  await one.context().close();
 });
 
 await test("whole numbers of settings keep their digits", async () => {
@@ -630,6 +661,60 @@ await test("a comparison has its curves and the fields that differ, and takes an
   await page.getByRole("button", {name: `Remove ${jobs[0]}`}).click();
   await until("one is left", async () => (await page.getByRole("button", {name: /^Remove/}).count()) === 1);
   assert.ok(!page.url().includes(jobs[0]));
+});
+
+await test("jobs that are chosen in the list are compared, and an address with too many says so", async () => {
+  const jobs = JSON.parse(await stage.tandem("sweep", "show", sweep, "-o", "json")).results.map((one) => one.job.split("/")[1]);
+  const gone = await stage.submit(spec("gone", 1));
+  await stage.log(gone);
+  const link = page.getByRole("link", {name: /^Compare \d/});
+  await page.show("#/jobs");
+  for (const one of [jobs[3], jobs[1], gone]) await page.getByLabel(`Choose ${one} for`).check();
+  assert.equal(await link.textContent(), "Compare 3 chosen");
+  // Of the chosen jobs, those that the search leaves out are compared as well.
+  await page.getByLabel("Search").fill(jobs[3]);
+  await until("one row", async () => (await page.locator("[data-job]").count()) === 1);
+  await page.getByLabel("Search").fill("");
+  await until("the box is still checked", () => page.getByLabel(`Choose ${jobs[1]} for`).isChecked().catch(() => false));
+  await page.getByLabel(`Choose ${jobs[1]} for`).uncheck();
+  await page.getByLabel(`Choose ${jobs[1]} for`).focus();
+  await page.keyboard.press("Space");
+  await link.click();
+  const compared = () => page.getByRole("button", {name: /^Remove/}).evaluateAll((all) => all.map((one) => one.getAttribute("aria-label").slice(7)));
+  await until("three jobs", async () => (await compared()).length === 3);
+  assert.deepEqual((await compared()).sort(), [jobs[3], jobs[1], gone].sort());
+  // A job that is deleted meanwhile, and then removed, leaves no error.
+  await stage.tandem("delete", gone, "--yes").catch(() => stage.tandem("delete", gone));
+  await until("the error", async () => (await page.locator("#banner").textContent()).includes(gone));
+  for (const one of await compared()) await page.getByRole("button", {name: `Remove ${one}`}).click();
+  assert.ok(await page.locator("#banner").isHidden());
+  // A wrong id's error goes with the next job.
+  for (const [id, error] of [["nobody", /nobody/], [`jobs/${jobs[0]}`, /^$/]]) {
+    await page.getByLabel("A job's id").fill(id);
+    await page.getByRole("button", {name: "Add"}).click();
+    await until(`the error is ${error}`, async () => error.test(await page.locator("main .error").first().textContent()));
+  }
+  await until("the job", async () => (await compared()).join() === jobs[0]);
+  await page.show(`#/compare?jobs=${[...jobs, ...Array.from({length: 4}, (_, i) => `nobody-${i}`)].join(",")}`);
+  await until("it says so", async () => (await page.locator("main .error").first().textContent()).includes("10 jobs; the page compares the first 8"));
+});
+
+await test("a click reaches a running job, although its row changes meanwhile", async () => {
+  const id = await stage.submit(spec("moving", 40000));
+  await page.show("#/jobs");
+  const row = page.locator(`[data-job="jobs/${id}"]`);
+  await until("a running job", async () => /running.*%/.test(await row.textContent().catch(() => "")));
+  for (const part of ["input", "a"]) {
+    const box = await until("its place", () => row.locator(part).boundingBox().catch(() => null));
+    await page.mouse.move(box.x + 5, box.y + 5);
+    await page.mouse.down();
+    const before = await row.textContent();
+    await until("another text", async () => (await row.textContent()) !== before);
+    await page.mouse.up();
+    if (part === "input") await until("the checked box", () => row.locator("input").isChecked());
+  }
+  await until("the job's page", () => page.url().endsWith(id));
+  await stage.tandem("cancel", id);
 });
 
 await test("a job that is gone, and a view that is left, disturb nothing", async () => {

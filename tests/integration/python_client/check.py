@@ -5,6 +5,7 @@ import io
 import json
 import os
 import pathlib
+import pickle
 import random
 import socket
 import struct
@@ -14,6 +15,7 @@ import tarfile
 import threading
 import types
 import typing
+import warnings
 import zipfile
 import zlib
 from concurrent import futures
@@ -288,6 +290,83 @@ def check_predict_frames(client: tandem.Client) -> None:
             job.predict(samples)
             raise SystemExit(f"{words}: predicted")
         except tandem.InvalidRequest as error:
+            assert words in str(error), error
+
+
+def check_notices(client: tandem.Client) -> None:
+    """A cell that is no category of the model is a warning at the caller's line, with its column."""
+    import pandas
+    frame = pandas.DataFrame({"zone": [10, 20] * 20, "kind": ["x", "y"] * 20, "price": range(40)})
+    frame.to_csv(SCRATCH / "zones.csv", index=False)
+    client.datasets.add("zones", SCRATCH / "zones.csv", spec={"csv": {"target_columns": ["price"]}})
+    job = client.submit({"dataset": {"name": "zones"}, "model": {"template": {"mlp": {"units": [2]}}},
+                         "training": {"loss": "mse", "optimizer": {"sgd": {"learning_rate": 1e-6}}, "global_batch_size": 40, "epochs": 1}})
+    job.wait()
+    kept, tandem.job.MOST_SAMPLES = tandem.job.MOST_SAMPLES, 30
+    for samples, words in ((frame, []), (frame.assign(kind="Q"), [f"samples[{rows}]: The model knows no category 'Q' of column 'kind'"
+                                                                   for rows in ("0:30", "30:40")])):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            job.predict(samples)
+        told = [one for one in caught if one.category is UserWarning]
+        assert len(told) == len(words) and all(word in str(one.message) for word, one in zip(words, told)), told
+        assert all(one.filename == __file__ for one in told), told
+    tandem.job.MOST_SAMPLES = kept
+
+
+def check_wrong_use(client: tandem.Client, job: tandem.Job) -> None:
+    """Wrong arguments give errors that name the argument and the mend, before anything is sent."""
+    samples = numpy.zeros((2, 1, 8, 8), "uint8")
+    masked = numpy.ma.masked_array(samples, samples == 0)
+    for use, argument, mend in (
+            (lambda: job.predict(masked), "array of samples has masked values", "filled"),
+            (lambda: job.classify(masked[0]), "array of samples has masked values", "filled"),
+            (lambda: job.predict([[1, 2], [3]]), "array of samples holds", "DataFrame"),
+            (lambda: job.predict([{"a": 1}]), "array of samples holds", "DataFrame"),
+            (lambda: client.datasets.add_arrays("masked", masked, [0, 1]), "train_inputs has masked values", "filled"),
+            (lambda: client.datasets.add_arrays("masked", samples, numpy.ma.masked_equal([0, 1], 1)), "train_targets has masked values", "filled"),
+            (lambda: client.datasets.add("path", samples), "path", "add_arrays"),
+            (lambda: client.job(5), "name", "jobs/<id>"),
+            (lambda: client.sweep(None), "name", "sweeps/<id>"),
+            (lambda: client.submit(None), "the job", "file's path"),
+            (lambda: client.submit(job), "the job", "`spec`"),
+            (lambda: client.submit(job.get()), "the job", "`spec`"),
+            (lambda: client.submit(SCRATCH / "none.yaml"), str(SCRATCH / "none.yaml"), "path of a file"),
+            (lambda: client.submit({}, set="training.epochs=3"), "set", '{"training.epochs": 10}'),
+            (lambda: client.submit({}, set={1: 2}), "set", '{"training.epochs": 10}'),
+            (lambda: job.download(SCRATCH / "no-folder" / "x.safetensors"), "no folder", "create it"),
+            (lambda: job.plot(["loss"]), "['loss']", "validation_loss"),
+            (lambda: tandem.connect("127.0.0.1"), "127.0.0.1", "HOST:PORT"),
+            (lambda: tandem.connect("http://127.0.0.1:7447"), "http://127.0.0.1:7447", "HOST:PORT"),
+            (lambda: tandem.connect(7447), "address", "127.0.0.1:7447"),
+            (lambda: tandem.connect(timeout=0), "timeout", "seconds above 0"),
+            (lambda: tandem.connect(timeout="30s"), "timeout", "seconds above 0"),
+            (lambda: tandem.connect(timeout=float("nan")), "timeout", "seconds above 0"),
+            (lambda: tandem.connect(reconnect_timeout="1s"), "reconnect_timeout", "seconds from 0"),
+            (lambda: tandem.connect(token="secret\n"), "token", "without spaces")):
+        try:
+            use()
+            raise SystemExit(f"{argument} was accepted")
+        except tandem.TandemError as error:
+            assert argument in str(error) and mend in error.mend and "secret" not in str(error), error
+    # Nothing is masked, all times are right, and a data set's whole name is as good as its id.
+    assert job.predict(numpy.ma.masked_array(samples)).shape == (2, 4)
+    assert tandem.connect(timeout=numpy.float32(5), reconnect_timeout=numpy.inf).daemon().version
+    assert job.evaluate(metrics="accuracy").measures == job.evaluate(metrics=["accuracy"]).measures
+    name = client.datasets.add_arrays("whole", samples, [0, 1]).name
+    assert client.datasets.get(name).name == name == "datasets/whole"
+    client.datasets.remove(name)
+    assert client.parse({"dataset": {"csv": {"train": SCRATCH / "a.csv"}}}).dataset.csv.train == str(SCRATCH / "a.csv")
+    # What a log shows of a client has its address, and never the token.
+    other = tandem.connect(token="secret")
+    assert os.environ["TANDEM_ADDRESS"] in repr(other) and job.name in repr(tandem.aio.Job(job))
+    assert "secret" not in repr(tandem.connection.Options(token="secret"))
+    other.close()
+    for use, words in ((other.daemon, "the client is closed"), (lambda: pickle.dumps(job), "send jobs' names")):
+        try:
+            use()
+            raise SystemExit(f"no error: {words}")
+        except (tandem.TandemError, TypeError) as error:
             assert words in str(error), error
 
 
@@ -856,6 +935,8 @@ with tandem.connect() as the_client:
     check_weights(the_client, the_job)
     check_predict(the_job)
     check_predict_frames(the_client)
+    check_notices(the_client)
+    check_wrong_use(the_client, the_job)
     check_repeated_epochs()
     check_replaced_epochs()
     check_validations(the_client)
