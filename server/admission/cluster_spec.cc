@@ -45,11 +45,101 @@ void CheckArguments(const ClusterRules& rules, const v1::SlurmCluster& slurm, Fi
   }
 }
 
+// Returns whether a number is 0, which means unset, or in the range.
+bool CheckRange(const char* field, int value, int least, int most, FieldViolations* violations) {
+  if (value == 0 || (value >= least && value <= most)) return true;
+  violations->Add(absl::StrCat("cluster.slurm.", field),
+                  absl::StrCat("is ", value, "; must be from ", least, " to ", most));
+  return false;
+}
+
+// Returns the number of replicas that train, at least 1.
+int CountReplicas(const v1::Replicas& replicas) {
+  if (replicas.worker_load().empty()) return std::max(1, replicas.count());
+  return static_cast<int>(std::count_if(replicas.worker_load().begin(), replicas.worker_load().end(),
+                                        [](double load) { return load > 0; }));
+}
+
+// Chooses the numbers of nodes, workers and replicas, as far as they are unset.
+void FillNodes(v1::SlurmCluster* slurm, v1::Replicas* replicas, FieldViolations* violations) {
+  if (CheckRange("nodes", slurm->nodes(), 1, kMostNodes, violations)) {
+    // Without a count, each worker gets a replica.
+    const bool has_count = replicas->count() > 0 || !replicas->worker_load().empty();
+    const int wanted = CountReplicas(*replicas);
+    const std::string replicas_text = absl::StrCat(wanted, wanted == 1 ? " replica" : " replicas");
+    if (slurm->nodes() == 0) {
+      slurm->set_nodes(std::clamp(replicas->workers() > 0 ? replicas->workers() : wanted, 1, kMostNodes));
+    } else if (has_count && slurm->nodes() > wanted) {
+      violations->Add("cluster.slurm.nodes",
+                      absl::StrCat("is ", slurm->nodes(), ", and the job has ", replicas_text,
+                                   "; each node needs a replica: set replicas.count to ", slurm->nodes(),
+                                   " or more, or ask for fewer nodes"));
+    } else if (has_count && replicas->workers() == 0 && wanted % slurm->nodes() != 0) {
+      violations->Add("cluster.slurm.nodes",
+                      absl::StrCat("is ", slurm->nodes(), ", and the job has ", replicas_text,
+                                   "; each node has the same number of replicas: ask for a number of nodes "
+                                   "that divides ",
+                                   wanted));
+    }
+    if (replicas->workers() == 0) replicas->set_workers(slurm->nodes());
+    if (replicas->workers() % slurm->nodes() != 0) {
+      violations->Add(
+          "cluster.slurm.nodes",
+          absl::StrCat("is ", slurm->nodes(), " and must divide the number of workers, ", replicas->workers(),
+                       "; leave out replicas.workers for one worker on each node"));
+    }
+  }
+  if (replicas->count() == 0 && replicas->worker_load().empty()) {
+    replicas->set_count(std::max(1, replicas->workers()));
+  }
+}
+
+// Checks fields that only mean something on the daemon's machine.
+void CheckNoOwnDevices(const v1::Replicas& replicas, FieldViolations* violations) {
+  if (!replicas.devices().empty()) {
+    violations->Add("replicas.devices",
+                    "names devices of the daemon's machine, and the job is for a cluster; leave it out");
+  }
+  if (replicas.replicas_per_device() > 1) {
+    violations->Add("replicas.replicas_per_device",
+                    absl::StrCat("is ", replicas.replicas_per_device(),
+                                 "; on a cluster each replica has its own device; leave it out"));
+  }
+}
+
+// Chooses the kind of device and the GPUs of a node with `on_node` replicas, as far as they are unset.
+void FillGpus(int on_node, v1::SlurmCluster* slurm, v1::Replicas* replicas, FieldViolations* violations) {
+  const bool are_right = CheckRange("gpus_per_node", slurm->gpus_per_node(), 1, kMostCores, violations);
+  if (IsAnyKind(replicas->device_kind())) {
+    replicas->set_device_kind(slurm->gpus_per_node() > 0 ? v1::DEVICE_KIND_GPU : v1::DEVICE_KIND_CPU);
+  }
+  if (replicas->device_kind() == v1::DEVICE_KIND_GPU) {
+    if (slurm->gpus_per_node() == 0) slurm->set_gpus_per_node(on_node);
+    if (are_right && slurm->gpus_per_node() < on_node) {
+      violations->Add("cluster.slurm.gpus_per_node",
+                      absl::StrCat("is ", slurm->gpus_per_node(), ", and each node has ", on_node,
+                                   " replicas, which need a GPU each"));
+    }
+  } else if (slurm->gpus_per_node() > 0) {
+    violations->Add("cluster.slurm.gpus_per_node",
+                    "is set, but the job trains on CPUs (replicas.device_kind); leave out one of both");
+  }
+}
+
+void CheckTimeLimit(double seconds, FieldViolations* violations) {
+  // NaN fails both comparisons.
+  if (seconds == 0 || (seconds >= kLeastSeconds && seconds <= kMostSeconds)) return;
+  violations->Add(
+      "cluster.slurm.time_limit_seconds",
+      absl::StrFormat("is %.15g; must be from %.15g (3 minutes) to %.15g (a year). The job writes "
+                      "its checkpoint up to 2 minutes before this limit",
+                      seconds, kLeastSeconds, kMostSeconds));
+}
+
 }  // namespace
 
 absl::Status FillCluster(const ClusterRules& rules, v1::JobSpec* spec) {
   if (!spec->has_cluster()) return absl::OkStatus();
-  FieldViolations violations;
   if (!spec->cluster().has_slurm()) {
     return FieldError("cluster", "must name a kind of cluster: slurm");
   }
@@ -60,84 +150,18 @@ absl::Status FillCluster(const ClusterRules& rules, v1::JobSpec* spec) {
   }
   v1::SlurmCluster* const slurm = spec->mutable_cluster()->mutable_slurm();
   v1::Replicas* const replicas = spec->mutable_replicas();
-  const auto between = [&](const char* field, double value, double least, double most) {
-    if (value == 0 || (value >= least && value <= most)) return true;
-    violations.Add(absl::StrCat("cluster.slurm.", field),
-                   absl::StrCat("is ", value, "; must be from ", least, " to ", most));
-    return false;
-  };
-  const int wanted =
-      replicas->worker_load().empty()
-          ? std::max(1, replicas->count())
-          : static_cast<int>(std::count_if(replicas->worker_load().begin(), replicas->worker_load().end(),
-                                           [](double load) { return load > 0; }));
-  if (between("nodes", slurm->nodes(), 1, kMostNodes)) {
-    // Without a count, each worker gets a replica.
-    const bool has_count = replicas->count() > 0 || !replicas->worker_load().empty();
-    const std::string replicas_text = absl::StrCat(wanted, wanted == 1 ? " replica" : " replicas");
-    if (slurm->nodes() == 0) {
-      slurm->set_nodes(std::clamp(replicas->workers() > 0 ? replicas->workers() : wanted, 1, kMostNodes));
-    } else if (has_count && slurm->nodes() > wanted) {
-      violations.Add("cluster.slurm.nodes",
-                     absl::StrCat("is ", slurm->nodes(), ", and the job has ", replicas_text,
-                                  "; each node needs a replica: set replicas.count to ", slurm->nodes(),
-                                  " or more, or ask for fewer nodes"));
-    } else if (has_count && replicas->workers() == 0 && wanted % slurm->nodes() != 0) {
-      violations.Add("cluster.slurm.nodes",
-                     absl::StrCat("is ", slurm->nodes(), ", and the job has ", replicas_text,
-                                  "; each node has the same number of replicas: ask for a number of nodes "
-                                  "that divides ",
-                                  wanted));
-    }
-    if (replicas->workers() == 0) replicas->set_workers(slurm->nodes());
-    if (replicas->workers() % slurm->nodes() != 0) {
-      violations.Add(
-          "cluster.slurm.nodes",
-          absl::StrCat("is ", slurm->nodes(), " and must divide the number of workers, ", replicas->workers(),
-                       "; leave out replicas.workers for one worker on each node"));
-    }
-  }
+  FieldViolations violations;
+  FillNodes(slurm, replicas, &violations);
+  CheckNoOwnDevices(*replicas, &violations);
   const int workers = std::max(1, replicas->workers());
-  if (replicas->count() == 0 && replicas->worker_load().empty()) replicas->set_count(workers);
-  const int count = replicas->worker_load().empty() ? replicas->count() : wanted;
-  const int each = std::max(1, count / workers);
-  if (!replicas->devices().empty()) {
-    violations.Add("replicas.devices",
-                   "names devices of the daemon's machine, and the job is for a cluster; leave it out");
-  }
-  if (replicas->replicas_per_device() > 1) {
-    violations.Add("replicas.replicas_per_device",
-                   absl::StrCat("is ", replicas->replicas_per_device(),
-                                "; on a cluster each replica has its own device; leave it out"));
-  }
-  const bool gpus_are_right = between("gpus_per_node", slurm->gpus_per_node(), 1, kMostCores);
-  if (IsAnyKind(replicas->device_kind())) {
-    replicas->set_device_kind(slurm->gpus_per_node() > 0 ? v1::DEVICE_KIND_GPU : v1::DEVICE_KIND_CPU);
-  }
-  const int on_node = each * std::max(1, workers / std::max(1, slurm->nodes()));
-  if (replicas->device_kind() == v1::DEVICE_KIND_GPU) {
-    if (slurm->gpus_per_node() == 0) slurm->set_gpus_per_node(on_node);
-    if (gpus_are_right && slurm->gpus_per_node() < on_node) {
-      violations.Add("cluster.slurm.gpus_per_node",
-                     absl::StrCat("is ", slurm->gpus_per_node(), ", and each node has ", on_node,
-                                  " replicas, which need a GPU each"));
-    }
-  } else if (slurm->gpus_per_node() > 0) {
-    violations.Add("cluster.slurm.gpus_per_node",
-                   "is set, but the job trains on CPUs (replicas.device_kind); leave out one of both");
-  }
-  if (between("cpus_per_task", slurm->cpus_per_task(), 1, kMostCores) && slurm->cpus_per_task() == 0) {
+  // Of a worker.
+  const int each = std::max(1, CountReplicas(*replicas) / workers);
+  FillGpus(each * std::max(1, workers / std::max(1, slurm->nodes())), slurm, replicas, &violations);
+  if (CheckRange("cpus_per_task", slurm->cpus_per_task(), 1, kMostCores, &violations) &&
+      slurm->cpus_per_task() == 0) {
     slurm->set_cpus_per_task(std::min(each, kMostCores));
   }
-  // NaN fails both comparisons.
-  const double seconds = slurm->time_limit_seconds();
-  if (seconds != 0 && !(seconds >= kLeastSeconds && seconds <= kMostSeconds)) {
-    violations.Add(
-        "cluster.slurm.time_limit_seconds",
-        absl::StrFormat("is %.15g; must be from %.15g (3 minutes) to %.15g (a year). The job writes "
-                        "its checkpoint up to 2 minutes before this limit",
-                        seconds, kLeastSeconds, kMostSeconds));
-  }
+  CheckTimeLimit(slurm->time_limit_seconds(), &violations);
   CheckArguments(rules, *slurm, &violations);
   return violations.ToStatus();
 }
