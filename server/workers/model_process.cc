@@ -113,4 +113,10 @@ absl::Status ModelProcess::Perform(const internal::v1::ModelTask& task, int wake
   return absl::InternalError(absl::StrCat("cannot finish the call: its process ", how));
 }
 
+bool ModelProcess::IsReady() const {
+  if (!ended_task_ || process_->HasEnded() || !frames_.IsEmpty()) return false;
+  pollfd written = {outputs_.get(), POLLIN, 0};
+  return poll(&written, 1, 0) == 0;
+}
+
 }  // namespace tandem

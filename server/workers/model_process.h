@@ -35,8 +35,9 @@ class ModelProcess {
   absl::Status Perform(const internal::v1::ModelTask& task, int wake, absl::Duration time_limit,
                        Deliver deliver);
 
-  // Returns whether the process can perform another task: it lives, and ended the last task itself.
-  bool IsReady() const { return ended_task_ && !process_->HasEnded(); }
+  // Returns whether the process can perform another task: it lives, ended the last task itself, and wrote
+  // nothing after the task's end. Bytes after the end would be the next task's first output.
+  bool IsReady() const;
 
  private:
   ModelProcess(std::unique_ptr<ProcessGroup> process, UniqueFd tasks, UniqueFd outputs, UniqueFd errors)

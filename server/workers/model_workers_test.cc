@@ -217,13 +217,18 @@ ModelWorkers::Options KeepingOptions(int running, absl::Duration idle_time = abs
   return options;
 }
 
-// Predicts with a model, and returns the first prediction's input. The label "pid" gives the process's pid.
-std::string Predict(ModelWorkers& workers, const std::string& label, const std::string& user = "ann",
-                    const std::string& path = "model", const std::string& sha256 = "abc") {
+internal::v1::ModelTask PredictionTask(const std::string& label, const std::string& path = "model",
+                                       const std::string& sha256 = "abc") {
   internal::v1::ModelTask task = Task({label});
   task.set_model_path(path);
   task.set_model_sha256(sha256);
-  const auto call = Start(workers, std::move(task), user);
+  return task;
+}
+
+// Predicts with a model, and returns the first prediction's input. The label "pid" gives the process's pid.
+std::string Predict(ModelWorkers& workers, const std::string& label, const std::string& user = "ann",
+                    const std::string& path = "model", const std::string& sha256 = "abc") {
+  const auto call = Start(workers, PredictionTask(label, path, sha256), user);
   std::string input = NextInput(*call);
   if (input.find(':') == std::string::npos) {
     EXPECT_EQ(NextInput(*call), "<end>");
@@ -293,6 +298,14 @@ TEST(ModelWorkersTest, AProcessThatFailedATaskIsKeptAndADeadProcessIsReplaced) {
   EXPECT_EQ(Predict(workers, "exit"), pid);
   EXPECT_TRUE(Ends(pid));
   EXPECT_EQ(Predict(workers, "answer"), "answer");
+}
+
+TEST(ModelWorkersTest, AnOutputAfterATasksEndIsNotTheNextTasks) {
+  ModelWorkers workers(KeepingOptions(1));
+  const std::string pid = Predict(workers, "pid");
+  EXPECT_EQ(NextInput(*Start(workers, PredictionTask("late"))), "<end>");
+  EXPECT_EQ(Predict(workers, "answer"), "answer");
+  EXPECT_TRUE(Ends(pid));
 }
 
 TEST(ModelWorkersTest, AProgramThatIsNotThereIsAnError) {
