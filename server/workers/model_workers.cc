@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -218,11 +219,12 @@ bool ModelWorkers::IsFor(const KeptProcess& kept, const ModelCall& call) {
 
 std::unique_ptr<ModelProcess> ModelWorkers::TakeKept(const ModelCall& call) {
   MutexLock lock(&mutex_);
-  const auto kept = std::find_if(kept_.begin(), kept_.end(),
+  // The newest, so that more processes of a model than its calls need expire.
+  const auto kept = std::find_if(kept_.rbegin(), kept_.rend(),
                                  [&call](const KeptProcess& other) { return IsFor(other, call); });
-  if (kept == kept_.end()) return nullptr;
+  if (kept == kept_.rend()) return nullptr;
   std::unique_ptr<ModelProcess> process = std::move(kept->process);
-  kept_.erase(kept);
+  kept_.erase(std::next(kept).base());
   return process;
 }
 

@@ -118,7 +118,7 @@ class ModelWorkers {
   absl::Status Run(ModelCall& call) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::StatusOr<std::unique_ptr<ModelProcess>> StartProcess(const internal::v1::ModelTask& task) const;
   static bool IsFor(const KeptProcess& kept, const ModelCall& call);
-  // Returns a kept process for the call, or null.
+  // Returns the newest kept process for the call, or null.
   std::unique_ptr<ModelProcess> TakeKept(const ModelCall& call) ABSL_LOCKS_EXCLUDED(mutex_);
   // Keeps the call's process for the next call, if one may come.
   void Keep(const ModelCall& call, std::unique_ptr<ModelProcess> process) ABSL_LOCKS_EXCLUDED(mutex_);

@@ -308,6 +308,20 @@ TEST(ModelWorkersTest, AnOutputAfterATasksEndIsNotTheNextTasks) {
   EXPECT_TRUE(Ends(pid));
 }
 
+TEST(ModelWorkersTest, TheNewestProcessOfAModelIsTheNextToWork) {
+  ModelWorkers workers(KeepingOptions(2));
+  internal::v1::ModelTask many = PredictionTask("answer");
+  for (int i = 0; i < 20; ++i) many.mutable_predict()->add_inputs()->set_label("answer");
+  // Blocks until its outputs are read.
+  const auto slow = Start(workers, std::move(many));
+  EXPECT_EQ(NextInput(*slow), "answer");
+  const std::string first = Predict(workers, "pid");
+  while (NextInput(*slow) == "answer") continue;
+  const std::string last = Predict(workers, "pid");
+  EXPECT_NE(last, first);
+  EXPECT_EQ(Predict(workers, "pid"), last);
+}
+
 TEST(ModelWorkersTest, AProgramThatIsNotThereIsAnError) {
   ModelWorkers::Options options = OptionsFor(1, 4);
   options.worker_program = "/nonexistent/tandem-worker";
