@@ -190,16 +190,25 @@ void ModelWorkers::RunThread() {
 }
 
 absl::Status ModelWorkers::Run(ModelCall& call) {
+  const absl::Duration start = Clock::Real()->Elapsed();
+  bool has_output = false;
+  const auto deliver = [&](ModelTaskOutput output, absl::Duration deadline) {
+    has_output = true;
+    call.Deliver(std::move(output), deadline);
+  };
+  const auto perform = [&](ModelProcess& process) {
+    return process.Perform(call.task_, call.wake_.get(), start, options_.time_limit, deliver);
+  };
   std::unique_ptr<ModelProcess> process = TakeKept(call);
-  if (process == nullptr || !process->IsReady()) {
+  std::optional<absl::Status> end;
+  if (process != nullptr && process->IsReady()) end = perform(*process);
+  // A process that died while it waited is no fault of the call. Its end may show only now.
+  if (!end.has_value() || (process->has_died() && !has_output)) {
     TANDEM_ASSIGN_OR_RETURN(process, StartProcess(call.task_));
+    end = perform(*process);
   }
-  absl::Status end = process->Perform(call.task_, call.wake_.get(), options_.time_limit,
-                                      [&call](ModelTaskOutput output, absl::Duration deadline) {
-                                        call.Deliver(std::move(output), deadline);
-                                      });
   if (process->IsReady()) Keep(call, std::move(process));
-  return end;
+  return *end;
 }
 
 absl::StatusOr<std::unique_ptr<ModelProcess>> ModelWorkers::StartProcess(

@@ -20,6 +20,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
 
 constexpr absl::Duration kPatience = absl::Seconds(60);
 
@@ -298,6 +299,17 @@ TEST(ModelWorkersTest, AProcessThatFailedATaskIsKeptAndADeadProcessIsReplaced) {
   EXPECT_EQ(Predict(workers, "exit"), pid);
   EXPECT_TRUE(Ends(pid));
   EXPECT_EQ(Predict(workers, "answer"), "answer");
+}
+
+TEST(ModelWorkersTest, AProcessThatDiesAsItGetsATaskIsReplaced) {
+  ModelWorkers workers(KeepingOptions(1));
+  const std::string pid = Predict(workers, "pid");
+  const std::string other = Predict(workers, "pid, or death after another task");
+  EXPECT_THAT(other, MatchesRegex("[0-9]+"));
+  EXPECT_NE(other, pid);
+  EXPECT_EQ(Predict(workers, "pid"), other);
+  // The task itself may be the cause, so a new process is not replaced.
+  EXPECT_THAT(Predict(workers, "nothing"), HasSubstr("its process exited"));
 }
 
 TEST(ModelWorkersTest, AnOutputAfterATasksEndIsNotTheNextTasks) {
