@@ -207,7 +207,10 @@ absl::Status ModelWorkers::Run(ModelCall& call) {
     TANDEM_ASSIGN_OR_RETURN(process, StartProcess(call.task_));
     end = perform(*process);
   }
-  if (process->IsReady()) Keep(call, std::move(process));
+  // After another error the process may lack the model. It cannot read the model later: its sandbox allows
+  // the files that existed at its start.
+  const bool has_model = end->ok() || absl::IsInvalidArgument(*end);
+  if (has_model && process->IsReady()) Keep(call, std::move(process));
   return *end;
 }
 

@@ -56,7 +56,8 @@ class ModelCall final : public ItemSource<internal::v1::ModelTaskOutput> {
 // Runs model tasks in processes of tandem-worker. Thread-safe.
 //
 // A process ends with its call, except after a prediction: then it keeps the model for a while, for the same
-// user's next prediction with this model. So a process never holds the data of two users, or two models.
+// user's next prediction with this model. A model without a checksum (of a running job, or of a checkpoint)
+// is not kept. So a process never holds the data of two users, or two models.
 //
 // A few run at once, with low priority and without a lease; some wait; more are refused. A user's first
 // waiting call is never refused. Of several waiting users, the user with the fewest running calls is next,

@@ -291,14 +291,22 @@ TEST(ModelWorkersTest, FewProcessesWait) {
   EXPECT_EQ(Predict(workers, "pid", "cat"), third);
 }
 
-TEST(ModelWorkersTest, AProcessThatFailedATaskIsKeptAndADeadProcessIsReplaced) {
+TEST(ModelWorkersTest, AProcessThatRefusedInputsIsKeptAndADeadProcessIsReplaced) {
   ModelWorkers workers(KeepingOptions(1));
   const std::string pid = Predict(workers, "pid");
-  EXPECT_THAT(Predict(workers, "fail"), HasSubstr("no such model"));
+  EXPECT_THAT(Predict(workers, "violate"), HasSubstr("is no image"));
   EXPECT_EQ(Predict(workers, "pid"), pid);
   EXPECT_EQ(Predict(workers, "exit"), pid);
   EXPECT_TRUE(Ends(pid));
   EXPECT_EQ(Predict(workers, "answer"), "answer");
+}
+
+TEST(ModelWorkersTest, AProcessThatMayLackTheModelEnds) {
+  ModelWorkers workers(KeepingOptions(1));
+  const std::string pid = Predict(workers, "pid");
+  EXPECT_THAT(Predict(workers, "fail"), HasSubstr("no such model"));
+  EXPECT_TRUE(Ends(pid));
+  EXPECT_NE(Predict(workers, "pid"), pid);
 }
 
 TEST(ModelWorkersTest, AProcessThatDiesAsItGetsATaskIsReplaced) {

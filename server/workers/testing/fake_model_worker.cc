@@ -100,6 +100,7 @@ std::optional<int> Perform(const internal::v1::ModelTask& task, bool is_first) {
     violation->set_field("inputs[0]");
     violation->set_description("is no image");
     if (!WriteFrame(output, STDOUT_FILENO).ok()) return 9;
+    return std::nullopt;
   } else if (label == "die") {
     std::cerr << "last words";
     std::abort();
