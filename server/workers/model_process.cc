@@ -73,12 +73,12 @@ absl::StatusOr<std::unique_ptr<ModelProcess>> ModelProcess::Start(const ProcessG
       new ModelProcess(std::move(process), std::move(tasks), std::move(outputs), std::move(errors)));
 }
 
-absl::Status ModelProcess::Perform(const internal::v1::ModelTask& task, int wake, absl::Duration time_limit,
-                                   Deliver deliver) {
+absl::Status ModelProcess::Perform(const internal::v1::ModelTask& task, int wake, absl::Duration start,
+                                   absl::Duration time_limit, Deliver deliver) {
   ended_task_ = false;
   TANDEM_ASSIGN_OR_RETURN(const std::string frame, ToFrame(task));
   absl::string_view unsent = frame;
-  const absl::Duration deadline = Clock::Real()->Elapsed() + time_limit;
+  const absl::Duration deadline = start + time_limit;
   for (;;) {
     // A negative file is ignored.
     pollfd events[] = {
@@ -107,10 +107,17 @@ absl::Status ModelProcess::Perform(const internal::v1::ModelTask& task, int wake
     }
     if (!more) break;
   }
+  has_died_ = true;
   const std::string how = DescribeEnd(process_->Kill(absl::InfiniteDuration()));
   spdlog::warn("a process for a prediction or evaluation {}; its last words: {}", how,
                absl::Utf8SafeCHexEscape(LastWords(errors_.get())));
   return absl::InternalError(absl::StrCat("cannot finish the call: its process ", how));
+}
+
+bool ModelProcess::IsReady() const {
+  if (!ended_task_ || process_->HasEnded() || !frames_.IsEmpty()) return false;
+  pollfd written = {outputs_.get(), POLLIN, 0};
+  return poll(&written, 1, 0) == 0;
 }
 
 }  // namespace tandem

@@ -30,13 +30,17 @@ class ModelProcess {
   ModelProcess& operator=(const ModelProcess&) = delete;
 
   // Performs a task and returns the error that the process reports. CANCELLED: the file `wake` became
-  // readable. DEADLINE_EXCEEDED: the task took longer than `time_limit`. INTERNAL: the process died, and its
-  // last words are in the daemon's log.
-  absl::Status Perform(const internal::v1::ModelTask& task, int wake, absl::Duration time_limit,
-                       Deliver deliver);
+  // readable. DEADLINE_EXCEEDED: the task did not end within `time_limit` from `start` (Clock::Elapsed).
+  // INTERNAL: the process died, and its last words are in the daemon's log.
+  absl::Status Perform(const internal::v1::ModelTask& task, int wake, absl::Duration start,
+                       absl::Duration time_limit, Deliver deliver);
 
-  // Returns whether the process can perform another task: it lives, and ended the last task itself.
-  bool IsReady() const { return ended_task_ && !process_->HasEnded(); }
+  // Returns whether the process died in the last task.
+  bool has_died() const { return has_died_; }
+
+  // Returns whether the process can perform another task: it lives, ended the last task itself, and wrote
+  // nothing after the task's end. Bytes after the end would be the next task's first output.
+  bool IsReady() const;
 
  private:
   ModelProcess(std::unique_ptr<ProcessGroup> process, UniqueFd tasks, UniqueFd outputs, UniqueFd errors)
@@ -51,6 +55,7 @@ class ModelProcess {
   const UniqueFd errors_;   // The process's stderr, in memory.
   FrameReader frames_;
   bool ended_task_ = false;
+  bool has_died_ = false;
 };
 
 }  // namespace tandem

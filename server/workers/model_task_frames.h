@@ -29,6 +29,8 @@ class FrameReader {
   absl::StatusOr<bool> Take(google::protobuf::MessageLite* message);
   // Takes the next message, and reads until it is complete. Returns false at the pipe's end. Errors as above.
   absl::StatusOr<bool> Await(int fd, google::protobuf::MessageLite* message);
+  // Returns whether all bytes that were read have been taken.
+  bool IsEmpty() const { return bytes_.empty(); }
 
  private:
   std::string bytes_;

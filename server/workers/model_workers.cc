@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -189,16 +190,28 @@ void ModelWorkers::RunThread() {
 }
 
 absl::Status ModelWorkers::Run(ModelCall& call) {
+  const absl::Duration start = Clock::Real()->Elapsed();
+  bool has_output = false;
+  const auto deliver = [&](ModelTaskOutput output, absl::Duration deadline) {
+    has_output = true;
+    call.Deliver(std::move(output), deadline);
+  };
+  const auto perform = [&](ModelProcess& process) {
+    return process.Perform(call.task_, call.wake_.get(), start, options_.time_limit, deliver);
+  };
   std::unique_ptr<ModelProcess> process = TakeKept(call);
-  if (process == nullptr || !process->IsReady()) {
+  std::optional<absl::Status> end;
+  if (process != nullptr && process->IsReady()) end = perform(*process);
+  // A process that died while it waited is no fault of the call. Its end may show only now.
+  if (!end.has_value() || (process->has_died() && !has_output)) {
     TANDEM_ASSIGN_OR_RETURN(process, StartProcess(call.task_));
+    end = perform(*process);
   }
-  absl::Status end = process->Perform(call.task_, call.wake_.get(), options_.time_limit,
-                                      [&call](ModelTaskOutput output, absl::Duration deadline) {
-                                        call.Deliver(std::move(output), deadline);
-                                      });
-  if (process->IsReady()) Keep(call, std::move(process));
-  return end;
+  // After another error the process may lack the model. It cannot read the model later: its sandbox allows
+  // the files that existed at its start.
+  const bool has_model = end->ok() || absl::IsInvalidArgument(*end);
+  if (has_model && process->IsReady()) Keep(call, std::move(process));
+  return *end;
 }
 
 absl::StatusOr<std::unique_ptr<ModelProcess>> ModelWorkers::StartProcess(
@@ -218,11 +231,12 @@ bool ModelWorkers::IsFor(const KeptProcess& kept, const ModelCall& call) {
 
 std::unique_ptr<ModelProcess> ModelWorkers::TakeKept(const ModelCall& call) {
   MutexLock lock(&mutex_);
-  const auto kept = std::find_if(kept_.begin(), kept_.end(),
+  // The newest, so that more processes of a model than its calls need expire.
+  const auto kept = std::find_if(kept_.rbegin(), kept_.rend(),
                                  [&call](const KeptProcess& other) { return IsFor(other, call); });
-  if (kept == kept_.end()) return nullptr;
+  if (kept == kept_.rend()) return nullptr;
   std::unique_ptr<ModelProcess> process = std::move(kept->process);
-  kept_.erase(kept);
+  kept_.erase(std::next(kept).base());
   return process;
 }
 

@@ -56,7 +56,8 @@ class ModelCall final : public ItemSource<internal::v1::ModelTaskOutput> {
 // Runs model tasks in processes of tandem-worker. Thread-safe.
 //
 // A process ends with its call, except after a prediction: then it keeps the model for a while, for the same
-// user's next prediction with this model. So a process never holds the data of two users, or two models.
+// user's next prediction with this model. A model without a checksum (of a running job, or of a checkpoint)
+// is not kept. So a process never holds the data of two users, or two models.
 //
 // A few run at once, with low priority and without a lease; some wait; more are refused. A user's first
 // waiting call is never refused. Of several waiting users, the user with the fewest running calls is next,
@@ -118,7 +119,7 @@ class ModelWorkers {
   absl::Status Run(ModelCall& call) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::StatusOr<std::unique_ptr<ModelProcess>> StartProcess(const internal::v1::ModelTask& task) const;
   static bool IsFor(const KeptProcess& kept, const ModelCall& call);
-  // Returns a kept process for the call, or null.
+  // Returns the newest kept process for the call, or null.
   std::unique_ptr<ModelProcess> TakeKept(const ModelCall& call) ABSL_LOCKS_EXCLUDED(mutex_);
   // Keeps the call's process for the next call, if one may come.
   void Keep(const ModelCall& call, std::unique_ptr<ModelProcess> process) ABSL_LOCKS_EXCLUDED(mutex_);

@@ -20,6 +20,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
 
 constexpr absl::Duration kPatience = absl::Seconds(60);
 
@@ -217,13 +218,18 @@ ModelWorkers::Options KeepingOptions(int running, absl::Duration idle_time = abs
   return options;
 }
 
-// Predicts with a model, and returns the first prediction's input. The label "pid" gives the process's pid.
-std::string Predict(ModelWorkers& workers, const std::string& label, const std::string& user = "ann",
-                    const std::string& path = "model", const std::string& sha256 = "abc") {
+internal::v1::ModelTask PredictionTask(const std::string& label, const std::string& path = "model",
+                                       const std::string& sha256 = "abc") {
   internal::v1::ModelTask task = Task({label});
   task.set_model_path(path);
   task.set_model_sha256(sha256);
-  const auto call = Start(workers, std::move(task), user);
+  return task;
+}
+
+// Predicts with a model, and returns the first prediction's input. The label "pid" gives the process's pid.
+std::string Predict(ModelWorkers& workers, const std::string& label, const std::string& user = "ann",
+                    const std::string& path = "model", const std::string& sha256 = "abc") {
+  const auto call = Start(workers, PredictionTask(label, path, sha256), user);
   std::string input = NextInput(*call);
   if (input.find(':') == std::string::npos) {
     EXPECT_EQ(NextInput(*call), "<end>");
@@ -285,14 +291,55 @@ TEST(ModelWorkersTest, FewProcessesWait) {
   EXPECT_EQ(Predict(workers, "pid", "cat"), third);
 }
 
-TEST(ModelWorkersTest, AProcessThatFailedATaskIsKeptAndADeadProcessIsReplaced) {
+TEST(ModelWorkersTest, AProcessThatRefusedInputsIsKeptAndADeadProcessIsReplaced) {
   ModelWorkers workers(KeepingOptions(1));
   const std::string pid = Predict(workers, "pid");
-  EXPECT_THAT(Predict(workers, "fail"), HasSubstr("no such model"));
+  EXPECT_THAT(Predict(workers, "violate"), HasSubstr("is no image"));
   EXPECT_EQ(Predict(workers, "pid"), pid);
   EXPECT_EQ(Predict(workers, "exit"), pid);
   EXPECT_TRUE(Ends(pid));
   EXPECT_EQ(Predict(workers, "answer"), "answer");
+}
+
+TEST(ModelWorkersTest, AProcessThatMayLackTheModelEnds) {
+  ModelWorkers workers(KeepingOptions(1));
+  const std::string pid = Predict(workers, "pid");
+  EXPECT_THAT(Predict(workers, "fail"), HasSubstr("no such model"));
+  EXPECT_TRUE(Ends(pid));
+  EXPECT_NE(Predict(workers, "pid"), pid);
+}
+
+TEST(ModelWorkersTest, AProcessThatDiesAsItGetsATaskIsReplaced) {
+  ModelWorkers workers(KeepingOptions(1));
+  const std::string pid = Predict(workers, "pid");
+  const std::string other = Predict(workers, "pid, or death after another task");
+  EXPECT_THAT(other, MatchesRegex("[0-9]+"));
+  EXPECT_NE(other, pid);
+  EXPECT_EQ(Predict(workers, "pid"), other);
+  // The task itself may be the cause, so a new process is not replaced.
+  EXPECT_THAT(Predict(workers, "nothing"), HasSubstr("its process exited"));
+}
+
+TEST(ModelWorkersTest, AnOutputAfterATasksEndIsNotTheNextTasks) {
+  ModelWorkers workers(KeepingOptions(1));
+  const std::string pid = Predict(workers, "pid");
+  EXPECT_EQ(NextInput(*Start(workers, PredictionTask("late"))), "<end>");
+  EXPECT_EQ(Predict(workers, "answer"), "answer");
+  EXPECT_TRUE(Ends(pid));
+}
+
+TEST(ModelWorkersTest, TheNewestProcessOfAModelIsTheNextToWork) {
+  ModelWorkers workers(KeepingOptions(2));
+  internal::v1::ModelTask many = PredictionTask("answer");
+  for (int i = 0; i < 20; ++i) many.mutable_predict()->add_inputs()->set_label("answer");
+  // Blocks until its outputs are read.
+  const auto slow = Start(workers, std::move(many));
+  EXPECT_EQ(NextInput(*slow), "answer");
+  const std::string first = Predict(workers, "pid");
+  while (NextInput(*slow) == "answer") continue;
+  const std::string last = Predict(workers, "pid");
+  EXPECT_NE(last, first);
+  EXPECT_EQ(Predict(workers, "pid"), last);
 }
 
 TEST(ModelWorkersTest, AProgramThatIsNotThereIsAnError) {

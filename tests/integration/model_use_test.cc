@@ -299,6 +299,8 @@ TEST_F(ModelUseTest, FineTunesFromAJob) {
 TEST_F(ModelUseTest, AModelWithChangedBytesIsRefused) {
   const std::string job = cli_.Train(SmallJobYaml({}));
   const std::string path = daemon_->JobFolder(job) + "/model.safetensors";
+  const std::string good_copy = scratch_->File("good.safetensors");
+  std::filesystem::copy_file(path, good_copy);
   std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
   file.seekp(-200, std::ios::end) << std::string(200, '>');
   file.close();
@@ -313,6 +315,13 @@ TEST_F(ModelUseTest, AModelWithChangedBytesIsRefused) {
   EXPECT_EQ(second.reason(), v1::STATE_REASON_DATA_ERROR);
   EXPECT_THAT(second.message(), HasSubstr("SHA-256 begins with"));
   EXPECT_EQ(second.attempt(), 1);
+
+  // The good copy is another file than the sandbox of an earlier prediction allows.
+  const std::string sample = scratch_->Write("one.npy", Npy("|u1", "(1, 8, 8)", std::string(64, 'a')));
+  ExpectRefused({"predict", job, sample}, {"model.safetensors", "SHA-256"});
+  std::filesystem::rename(good_copy, path);
+  const CliResult predicted = cli_.Run({"predict", job, sample});
+  EXPECT_EQ(predicted.exit_code, 0) << predicted;
 }
 
 TEST_F(ModelUseTest, BeginsWithAFile) {

@@ -59,8 +59,8 @@ int Read(const internal::v1::ModelTask& task) {
   return 0;
 }
 
-// Returns an exit code, or nothing after a task that it ended.
-std::optional<int> Perform(const internal::v1::ModelTask& task) {
+// Returns an exit code, or nothing after a task that it ended. `is_first`: the process's first task.
+std::optional<int> Perform(const internal::v1::ModelTask& task, bool is_first) {
   if (task.has_data()) return Read(task);
   if (task.predict().inputs().empty()) return 2;
   const std::string& label = task.predict().inputs(0).label();
@@ -68,9 +68,17 @@ std::optional<int> Perform(const internal::v1::ModelTask& task) {
     for (const auto& input : task.predict().inputs()) Answer(input.label());
     End(0, "");
     return std::nullopt;
-  } else if (label == "pid") {
+  } else if (label == "pid" || (label == "pid, or death after another task" && is_first)) {
     Answer(absl::StrCat(getpid()));
     End(0, "");
+    return std::nullopt;
+  } else if (label == "late") {
+    // One write, so that the daemon reads the end and the output after it together.
+    ModelTaskOutput end, output;
+    end.mutable_end();
+    output.mutable_predict()->add_predictions()->set_input(label);
+    const std::string bytes = *ToFrame(end) + *ToFrame(output);
+    if (write(STDOUT_FILENO, bytes.data(), bytes.size()) < 0) return 9;
     return std::nullopt;
   } else if (label == "exit") {
     Answer(absl::StrCat(getpid()));
@@ -92,6 +100,7 @@ std::optional<int> Perform(const internal::v1::ModelTask& task) {
     violation->set_field("inputs[0]");
     violation->set_description("is no image");
     if (!WriteFrame(output, STDOUT_FILENO).ok()) return 9;
+    return std::nullopt;
   } else if (label == "die") {
     std::cerr << "last words";
     std::abort();
@@ -103,11 +112,12 @@ std::optional<int> Perform(const internal::v1::ModelTask& task) {
 
 int Main() {
   FrameReader tasks;
-  for (internal::v1::ModelTask task;;) {
+  internal::v1::ModelTask task;
+  for (bool is_first = true;; is_first = false) {
     const absl::StatusOr<bool> taken = tasks.Await(STDIN_FILENO, &task);
     if (!taken.ok()) return 2;
     if (!*taken) return 0;
-    if (const std::optional<int> code = Perform(task); code.has_value()) return *code;
+    if (const std::optional<int> code = Perform(task, is_first); code.has_value()) return *code;
   }
 }
 
