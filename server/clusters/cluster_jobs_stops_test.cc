@@ -87,6 +87,23 @@ TEST_F(ClusterJobsStopsTest, CancelsAWaitingAttemptAtOnce) {
   EXPECT_THAT(launcher_.cancelled(), ElementsAre(id));
 }
 
+TEST_F(ClusterJobsStopsTest, AStopOfAnAttemptBeyondALimitOfJobsIsDoneAtOnce) {
+  resubmit_every_ = absl::Hours(1);
+  Restart();
+  launcher_.SetFull(true);
+  const std::string cancelled = StartAtLimit().job_id;
+  const std::string paused = StartAtLimit().job_id;
+  const std::string left = StartAtLimit().job_id;
+  ASSERT_TRUE(jobs_.Cancel(cancelled).ok());
+  ASSERT_TRUE(WaitForState(cancelled, v1::JOB_STATE_CANCELLED));
+  ASSERT_TRUE(jobs_.Pause(paused).ok());
+  ASSERT_TRUE(WaitForState(paused, v1::JOB_STATE_PAUSED));
+  // The next daemon queues the rest again.
+  Restart();
+  ASSERT_TRUE(WaitForState(left, v1::JOB_STATE_QUEUED));
+  EXPECT_THAT(launcher_.submitted(), IsEmpty());
+}
+
 // A rank may never come. Its first worker then waits for the rank, and does not stop by itself.
 TEST_F(ClusterJobsStopsTest, AStopBeforeTheTrainingEndsTheAttemptAtOnce) {
   cancel_grace_ = absl::Hours(1);

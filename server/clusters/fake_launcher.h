@@ -67,6 +67,11 @@ class FakeLauncher : public Launcher {
     MutexLock lock(&mutex_);
     return cancelled_;
   }
+  // The number of times that Submit returned ABORTED.
+  int aborted() const {
+    MutexLock lock(&mutex_);
+    return aborted_;
+  }
   int observations() const {
     MutexLock lock(&mutex_);
     return observations_;
@@ -76,7 +81,10 @@ class FakeLauncher : public Launcher {
 
   absl::StatusOr<LaunchedAttempt> Submit(const LaunchRequest& request) override {
     MutexLock lock(&mutex_);
-    if (full_) return absl::AbortedError("too many jobs");
+    if (full_) {
+      ++aborted_;
+      return absl::AbortedError("too many jobs");
+    }
     if (!refusal_.ok()) return std::exchange(refusal_, absl::OkStatus());
     submitted_.push_back(request);
     LaunchedAttempt attempt;
@@ -126,6 +134,7 @@ class FakeLauncher : public Launcher {
   bool lose_next_answer_ ABSL_GUARDED_BY(mutex_) = false;
   bool fail_next_observation_ ABSL_GUARDED_BY(mutex_) = false;
   bool full_ ABSL_GUARDED_BY(mutex_) = false;
+  int aborted_ ABSL_GUARDED_BY(mutex_) = 0;
   bool away_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status refusal_ ABSL_GUARDED_BY(mutex_);
   std::map<AttemptId, LaunchedAttempt> attempts_ ABSL_GUARDED_BY(mutex_);
