@@ -442,7 +442,8 @@ void ClusterJobs::Note(const std::shared_ptr<Run>& run, const LaunchedAttempt* s
     const absl::Time now = MonotonicNow();
     MutexLock lock(&mutex_);
     // A person may have put the attempt back into the queue, where its script would do nothing.
-    const bool has_begun = run->state != v1::JOB_STATE_STARTING || run->begun_at <= now;
+    const bool has_begun =
+        run->state == v1::JOB_STATE_RUNNING || run->job.has_lease_time() || run->begun_at <= now;
     const bool is_absent = seen == nullptr || (seen->state == State::kWaiting && has_begun);
     run->absent_since = is_absent ? std::min(run->absent_since, now) : absl::InfiniteFuture();
     const bool is_silent = run->session == nullptr && run->silent_since + options_.absence_limit <= now;

@@ -87,6 +87,22 @@ TEST_F(ClusterJobsStopsTest, CancelsAWaitingAttemptAtOnce) {
   EXPECT_THAT(launcher_.cancelled(), ElementsAre(id));
 }
 
+// Such an attempt never began, so it is not back in the queue.
+TEST_F(ClusterJobsStopsTest, AStopOfAWaitingAttemptLastsUntilTheClusterHasEndedIt) {
+  Begin();
+  const AttemptId id = Start();
+  launcher_.SetDeaf(true);
+  ASSERT_TRUE(jobs_.Cancel(id.job_id).ok());
+  // Longer than the limit of absence.
+  const int before = launcher_.observations();
+  ASSERT_TRUE(Eventually([&] { return launcher_.observations() > before + 60; }));
+  EXPECT_EQ(jobs_.Get(id.job_id).state(), v1::JOB_STATE_CANCELLING);
+  launcher_.SetDeaf(false);
+  ASSERT_TRUE(WaitForState(id.job_id, v1::JOB_STATE_CANCELLED));
+  EXPECT_EQ(jobs_.Get(id.job_id).message(),
+            "Cancelled. the fake cluster job 1 was cancelled before it started.");
+}
+
 TEST_F(ClusterJobsStopsTest, AStopOfAnAttemptBeyondALimitOfJobsIsDoneAtOnce) {
   resubmit_every_ = absl::Hours(1);
   Restart();

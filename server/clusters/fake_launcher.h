@@ -37,6 +37,11 @@ class FakeLauncher : public Launcher {
     MutexLock lock(&mutex_);
     away_ = away;
   }
+  // While set, Cancel returns OK, and does nothing.
+  void SetDeaf(bool deaf) {
+    MutexLock lock(&mutex_);
+    deaf_ = deaf;
+  }
   // The next Observe returns UNAVAILABLE.
   void FailNextObservation() {
     MutexLock lock(&mutex_);
@@ -110,6 +115,7 @@ class FakeLauncher : public Launcher {
   absl::Status Cancel(const LaunchedAttempt& attempt) override {
     MutexLock lock(&mutex_);
     if (away_) return absl::UnavailableError("the cluster is away");
+    if (deaf_) return absl::OkStatus();
     cancelled_.push_back(attempt.id);
     const auto found = attempts_.find(attempt.id);
     if (found == attempts_.end() || found->second.state == LaunchedAttempt::State::kEnded) {
@@ -136,6 +142,7 @@ class FakeLauncher : public Launcher {
   bool full_ ABSL_GUARDED_BY(mutex_) = false;
   int aborted_ ABSL_GUARDED_BY(mutex_) = 0;
   bool away_ ABSL_GUARDED_BY(mutex_) = false;
+  bool deaf_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status refusal_ ABSL_GUARDED_BY(mutex_);
   std::map<AttemptId, LaunchedAttempt> attempts_ ABSL_GUARDED_BY(mutex_);
   std::vector<LaunchRequest> submitted_ ABSL_GUARDED_BY(mutex_);
