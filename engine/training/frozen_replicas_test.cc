@@ -60,8 +60,11 @@ TEST(FrozenReplicasTest, AFrozenLayerKeepsItsBitsBetweenAveragings) {
   }
 }
 
+// The parameter tells whether the fork weighs its replicas by their loads.
+class FrozenReplicasForkTest : public ::testing::TestWithParam<bool> {};
+
 // Each replica has its own running statistics until a fork freezes them.
-TEST(FrozenReplicasTest, ALayerThatAForkFreezesBeginsWithTheMean) {
+TEST_P(FrozenReplicasForkTest, ALayerThatAForkFreezesBeginsWithTheMean) {
   v1::JobSpec spec = SmallJob(2, "epochs: 1");
   spec.mutable_training()->mutable_optimizer()->mutable_sgd()->set_learning_rate(0.01);
   FaultyEnv env;
@@ -76,12 +79,22 @@ TEST(FrozenReplicasTest, ALayerThatAForkFreezesBeginsWithTheMean) {
 
   spec.add_frozen_layers("batch_norm_1");
   spec.mutable_training()->set_epochs(2);
+  // The first job weighed its replicas alike, however the fork weighs them.
+  const bool by_load = GetParam();
+  if (by_load) {
+    v1::ParameterAveraging& averaging = *spec.mutable_replicas()->mutable_parameter_averaging();
+    averaging.set_every_iterations(1);
+    averaging.set_weighted_by_load(true);
+    for (const double load : {1.0, 0.5}) spec.mutable_replicas()->add_worker_load(load);
+  }
   const Result result = TrainWithFiles(spec, "cpu", &env, &recorder);
   ASSERT_TRUE(result.status.ok()) << result.status;
   EXPECT_EQ(result.summary.steps(), 16);
   EXPECT_THAT(Floats(env, CheckpointPath(16), "shared/" + name), ElementsAreArray(mean));
   EXPECT_THAT(Floats(env, kModel, name), ElementsAreArray(mean));
 }
+
+INSTANTIATE_TEST_SUITE_P(ByLoad, FrozenReplicasForkTest, ::testing::Bool());
 
 }  // namespace
 }  // namespace tandem

@@ -111,7 +111,7 @@ absl::Status ReplicaLoop::FillReplica() {
 absl::Status ReplicaLoop::RestoreReplica(const Resumption& resumed) {
   std::map<std::string, const Tensor*> values = TensorsOfReplica(resumed.tensors, rank_);
   const std::map<std::string, Tensor> means =
-      MeansOf(replica_->kept().frozen, resumed.tensors, dealt_->averaging.Shares());
+      MeansOf(replica_->kept().frozen, resumed.tensors, resumed.shares);
   for (const auto& [name, mean] : TensorsOfReplica(means, rank_)) values[name] = mean;
   return replica_->RestoreVariables(values);
 }

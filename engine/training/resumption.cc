@@ -16,12 +16,11 @@ namespace {
 
 // Merges the states of several replicas into the state of a single replica. `why` compares the checkpoint
 // with this job.
-void Join(const v1::Replicas& spec, absl::string_view why, Resumption* resumption) {
-  const TrainingState& state = resumption->state;
+void Join(absl::string_view why, Resumption* resumption) {
   resumption->notices.push_back(
-      absl::StrCat("The checkpoint of step ", state.step, why,
+      absl::StrCat("The checkpoint of step ", resumption->state.step, why,
                    ": all replicas begin with the mean of what the checkpoint's replicas had of their own."));
-  resumption->tensors = AverageCheckpoint(std::move(resumption->tensors), SharesOf(spec, state));
+  resumption->tensors = AverageCheckpoint(std::move(resumption->tensors), resumption->shares);
 }
 
 // Returns the learning rate before any schedule.
@@ -35,13 +34,13 @@ absl::Status Fit(const v1::JobSpec& spec, int replicas, Resumption* resumption) 
   TrainingState& state = resumption->state;
   TANDEM_ASSIGN_OR_RETURN(const v1::JobSpec writer, JobIn(state.model));
   const size_t before = state.epoch_shares.size();
+  resumption->shares = SharesOf(writer.replicas(), state);
   if (state.plateau.has_value()) {
     // A plateau keeps the rate itself, and not how far the rate has dropped.
     state.plateau->rate *= RateAtFirst(spec.training(), replicas) / RateAtFirst(writer.training(), before);
   }
   if (static_cast<int>(before) != replicas) {
-    Join(writer.replicas(),
-         absl::StrCat(" is of ", before, before == 1 ? " replica" : " replicas", ", and this job has ",
+    Join(absl::StrCat(" is of ", before, before == 1 ? " replica" : " replicas", ", and this job has ",
                       replicas),
          resumption);
     // The epoch's sums stay whole.
@@ -52,8 +51,7 @@ absl::Status Fit(const v1::JobSpec& spec, int replicas, Resumption* resumption) 
     state.loads.clear();
   } else if (before > 1 && writer.replicas().has_parameter_averaging() &&
              !spec.replicas().has_parameter_averaging()) {
-    Join(writer.replicas(), " is of replicas that stepped alone, and this job's replicas step together",
-         resumption);
+    Join(" is of replicas that stepped alone, and this job's replicas step together", resumption);
   }
   return absl::OkStatus();
 }

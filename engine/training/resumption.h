@@ -23,6 +23,8 @@ struct Resumption {
   v1::Checkpoint checkpoint;
   // The input of TensorsOfReplica.
   std::map<std::string, Tensor> tensors;
+  // The weight of each replica of the checkpoint in a mean, by the settings of the job that wrote it.
+  std::vector<double> shares;
   // Notices for people.
   std::vector<std::string> notices;
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <set>
 #include <utility>
 
@@ -22,6 +23,13 @@ bool IsFinite(const Tensor& tensor) {
   const Tensor narrow = tensor.CastTo(DType::kFloat32);
   const absl::Span<const float> values = narrow.data<float>();
   return std::all_of(values.begin(), values.end(), [](float value) { return std::isfinite(value); });
+}
+
+// Returns whether all tensors, of one type and shape, have the same bytes.
+bool AreEqual(absl::Span<const Tensor* const> values) {
+  return std::all_of(values.begin(), values.end(), [&](const Tensor* value) {
+    return value->bytes() == 0 || std::memcmp(value->raw_data(), values[0]->raw_data(), value->bytes()) == 0;
+  });
 }
 
 // Returns the mean over the replicas of a variable of `part`. It is computed as by an all-reduce, so a saved
@@ -79,7 +87,10 @@ std::map<std::string, Tensor> AverageCheckpoint(std::map<std::string, Tensor> ch
       }
     }
     if (values.size() != shares.size()) continue;  // Restoring reports the missing tensor.
-    averaged.emplace(absl::StrCat(kShared, name.substr(first.size())), MeanOf(values, shares));
+    // The rounded mean of equal numbers may be another number. Earlier versions wrote a frozen parameter of
+    // each replica.
+    averaged.emplace(absl::StrCat(kShared, name.substr(first.size())),
+                     AreEqual(values) ? *values[0] : MeanOf(values, shares));
   }
   return averaged;
 }

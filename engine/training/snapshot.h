@@ -29,7 +29,8 @@ using Snapshot = std::vector<ReplicaVariables>;
 // "replica/<rank>/<variable>" for each replica's own state.
 std::vector<NamedTensor> CheckpointTensors(Snapshot snapshot);
 // Returns the part of a checkpoint from which any number of replicas can begin. A replica's own state becomes
-// the mean with these shares, an entry for each replica of the checkpoint.
+// the mean with these shares, an entry for each replica of the checkpoint. A variable that is equal in all
+// replicas keeps its bits.
 std::map<std::string, Tensor> AverageCheckpoint(std::map<std::string, Tensor> checkpoint,
                                                 absl::Span<const double> shares);
 // Returns the part of a checkpoint with the variables of these names in which replicas differ, averaged as by

@@ -1,8 +1,11 @@
 #include "engine/training/snapshot.h"
 
 #include <cmath>
+#include <map>
 #include <string>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -80,6 +83,21 @@ TEST(SnapshotTest, ReplicasThatAreApartAreWholeAndAveraged) {
     EXPECT_THAT(own.at("a.weight")->data<double>(), ElementsAre(3, 2));
     EXPECT_THAT(own.at("momentum/a.weight")->data<double>(), ElementsAre(5, 6));
     EXPECT_THAT(own.at("n.running_mean")->data<float>(), ElementsAre(2.5f));
+  }
+}
+
+// In float32, (0.1 + 0.1 + 0.1) / 3 is not 0.1. Earlier versions wrote a frozen parameter of each replica.
+TEST(SnapshotTest, AVariableThatIsEqualInAllReplicasKeepsItsBits) {
+  std::map<std::string, Tensor> checkpoint;
+  for (const char* rank : {"0", "1", "2"}) {
+    checkpoint.emplace(absl::StrCat("replica/", rank, "/a.weight"),
+                       Tensor::Of<float>(Shape({2}), {0.1f, 1.1f}));
+  }
+  for (const std::vector<double>& shares :
+       {std::vector<double>(3, 1.0 / 3), std::vector<double>{0.5, 0.2, 0.3}}) {
+    const std::map<std::string, Tensor> means = MeansOf({"a.weight"}, checkpoint, shares);
+    ASSERT_EQ(means.size(), 1);
+    EXPECT_THAT(means.at("shared/a.weight").data<float>(), ElementsAre(0.1f, 1.1f));
   }
 }
 

@@ -12,6 +12,7 @@
 #include "server/clusters/attempt_files.h"
 #include "server/store/pending_result.h"
 #include "server/store/records.h"
+#include "server/store/timestamps.h"
 #include "server/workers/settlement.h"
 #include "server/workers/worker_protocol.h"
 #include "server/workers/worker_secret.h"
@@ -26,6 +27,11 @@ constexpr absl::Duration kRetryInterval = absl::Seconds(2);
 
 // Returns Clock::Elapsed() as an absl::Time, which does not jump.
 absl::Time MonotonicNow() { return absl::UnixEpoch() + Clock::Real()->Elapsed(); }
+
+// Returns whether Slurm counts both jobs, which have one user, towards the same limits.
+bool HaveSameLimit(const v1::SlurmCluster& a, const v1::SlurmCluster& b) {
+  return a.partition() == b.partition() && a.account() == b.account() && a.qos() == b.qos();
+}
 
 }  // namespace
 
@@ -237,24 +243,42 @@ void ClusterJobs::SubmitDue() {
     const absl::Time now = MonotonicNow();
     MutexLock lock(&mutex_);
     for (const auto& [job_id, run] : runs_) {
-      if (run->due > now) continue;
-      if (run->phase == Run::Phase::kFind) to_find.push_back(run);
-      if (run->phase != Run::Phase::kSubmit) continue;
-      if (run->is_stopping()) {
+      if (run->phase == Run::Phase::kSubmit && run->is_stopping()) {
         run->refusal = absl::OkStatus();
         run->End(now);
-      } else {
-        to_submit.push_back(run);
       }
+      if (run->due > now) continue;
+      if (run->phase == Run::Phase::kFind) to_find.push_back(run);
+      if (run->phase == Run::Phase::kSubmit) to_submit.push_back(run);
     }
   }
+  // Among jobs that wait for one limit, the oldest is submitted first.
+  std::stable_sort(to_submit.begin(), to_submit.end(),
+                   [](const std::shared_ptr<Run>& a, const std::shared_ptr<Run>& b) {
+                     return TimeOf(a->job.create_time()) < TimeOf(b->job.create_time());
+                   });
   for (const std::shared_ptr<Run>& run : to_find) {
     if (!Stopping()) TakeOver(run);
   }
   for (const std::shared_ptr<Run>& run : to_submit) {
     // The next daemon queues an unsubmitted job again.
-    if (!Stopping()) Submit(run);
+    if (!Stopping() && !AwaitsLimit(run.get())) Submit(run);
   }
+}
+
+bool ClusterJobs::AwaitsLimit(Run* run) {
+  MutexLock lock(&mutex_);
+  const absl::Time now = MonotonicNow();
+  for (const auto& [job_id, other] : runs_) {
+    if (other->phase != Run::Phase::kSubmit || !absl::IsAborted(other->refusal) || other->due <= now ||
+        !HaveSameLimit(other->job.spec().cluster().slurm(), run->job.spec().cluster().slurm())) {
+      continue;
+    }
+    run->refusal = other->refusal;
+    run->due = other->due;
+    return true;
+  }
+  return false;
 }
 
 void ClusterJobs::Submit(const std::shared_ptr<Run>& run) {
@@ -418,7 +442,8 @@ void ClusterJobs::Note(const std::shared_ptr<Run>& run, const LaunchedAttempt* s
     const absl::Time now = MonotonicNow();
     MutexLock lock(&mutex_);
     // A person may have put the attempt back into the queue, where its script would do nothing.
-    const bool has_begun = run->state != v1::JOB_STATE_STARTING || run->begun_at <= now;
+    const bool has_begun =
+        run->state == v1::JOB_STATE_RUNNING || run->job.has_lease_time() || run->begun_at <= now;
     const bool is_absent = seen == nullptr || (seen->state == State::kWaiting && has_begun);
     run->absent_since = is_absent ? std::min(run->absent_since, now) : absl::InfiniteFuture();
     const bool is_silent = run->session == nullptr && run->silent_since + options_.absence_limit <= now;

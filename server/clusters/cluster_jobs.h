@@ -53,7 +53,7 @@ class ClusterJobs final : public WorkerStarter, public JobObserver, public Worke
     // The time that the workers have to exit after their job's end.
     absl::Duration exit_grace = absl::Seconds(30);
     absl::Duration observe_every = absl::Seconds(3);
-    // Between submissions of an attempt while the launcher has too many.
+    // The time between two submissions of an attempt while the launcher takes no more jobs.
     absl::Duration resubmit_every = absl::Seconds(30);
     absl::Duration absence_limit = absl::Minutes(5);
     absl::Duration unstarted_absence_limit = absl::Seconds(30);
@@ -114,6 +114,9 @@ class ClusterJobs final : public WorkerStarter, public JobObserver, public Worke
   // Runs the thread.
   void Watch();
   void SubmitDue();
+  // Returns whether another run was just refused because of a limit of jobs that also holds for this run. If
+  // so, `run` waits for the same time: one refused submission answers for all of them.
+  bool AwaitsLimit(Run* run) ABSL_LOCKS_EXCLUDED(mutex_);
   void Submit(const std::shared_ptr<Run>& run);
   // Finds an attempt that may have been started.
   void TakeOver(const std::shared_ptr<Run>& run);

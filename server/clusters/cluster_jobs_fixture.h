@@ -50,7 +50,7 @@ class ClusterJobsTest : public testing::Test {
     options.cancel_grace = cancel_grace_;
     options.exit_grace = absl::Milliseconds(200);
     options.observe_every = absl::Milliseconds(10);
-    options.resubmit_every = absl::Milliseconds(10);
+    options.resubmit_every = resubmit_every_;
     options.absence_limit = absl::Milliseconds(300);
     options.unstarted_absence_limit = absl::Milliseconds(100);
     options.report_limit = absl::Milliseconds(150);
@@ -75,10 +75,11 @@ class ClusterJobsTest : public testing::Test {
   }
 
   // Creates a job for the cluster and makes it STARTING.
-  AttemptId Schedule(int workers = 1) {
+  AttemptId Schedule(int workers = 1, const std::string& qos = "") {
     JobMachine::NewJob job;
     job.spec.set_name("job");
     job.spec.mutable_cluster()->mutable_slurm()->set_nodes(workers);
+    job.spec.mutable_cluster()->mutable_slurm()->set_qos(qos);
     job.spec.mutable_replicas()->set_workers(workers);
     job.spec.mutable_replicas()->set_count(workers);
     job.spec.set_max_restarts(3);
@@ -98,6 +99,16 @@ class ClusterJobsTest : public testing::Test {
     EXPECT_TRUE(Eventually([&] {
       const auto waiting = cluster_->WaitingOf(id.job_id);
       return waiting.has_value() && absl::StrContains(waiting->message(), "waits");
+    }));
+    return id;
+  }
+  // Starts a job while the launcher is full, and waits until the job says so.
+  AttemptId StartAtLimit(const std::string& qos = "") {
+    const AttemptId id = Schedule(1, qos);
+    cluster_->Start(scheduled_, {});
+    EXPECT_TRUE(Eventually([&] {
+      const auto waiting = cluster_->WaitingOf(id.job_id);
+      return waiting.has_value() && absl::StrContains(waiting->message(), "too many jobs");
     }));
     return id;
   }
@@ -122,6 +133,7 @@ class ClusterJobsTest : public testing::Test {
   std::unique_ptr<ClusterJobs> cluster_;
   v1::Job scheduled_;
   absl::Duration cancel_grace_ = absl::Milliseconds(200);
+  absl::Duration resubmit_every_ = absl::Milliseconds(10);
   Mutex mutex_;
   std::vector<std::string> released_ ABSL_GUARDED_BY(mutex_);
 };

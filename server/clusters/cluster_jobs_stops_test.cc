@@ -87,6 +87,39 @@ TEST_F(ClusterJobsStopsTest, CancelsAWaitingAttemptAtOnce) {
   EXPECT_THAT(launcher_.cancelled(), ElementsAre(id));
 }
 
+// Such an attempt never began, so it is not back in the queue.
+TEST_F(ClusterJobsStopsTest, AStopOfAWaitingAttemptLastsUntilTheClusterHasEndedIt) {
+  Begin();
+  const AttemptId id = Start();
+  launcher_.SetDeaf(true);
+  ASSERT_TRUE(jobs_.Cancel(id.job_id).ok());
+  // Longer than the limit of absence.
+  const int before = launcher_.observations();
+  ASSERT_TRUE(Eventually([&] { return launcher_.observations() > before + 60; }));
+  EXPECT_EQ(jobs_.Get(id.job_id).state(), v1::JOB_STATE_CANCELLING);
+  launcher_.SetDeaf(false);
+  ASSERT_TRUE(WaitForState(id.job_id, v1::JOB_STATE_CANCELLED));
+  EXPECT_EQ(jobs_.Get(id.job_id).message(),
+            "Cancelled. the fake cluster job 1 was cancelled before it started.");
+}
+
+TEST_F(ClusterJobsStopsTest, AStopOfAnAttemptBeyondALimitOfJobsIsDoneAtOnce) {
+  resubmit_every_ = absl::Hours(1);
+  Restart();
+  launcher_.SetFull(true);
+  const std::string cancelled = StartAtLimit().job_id;
+  const std::string paused = StartAtLimit().job_id;
+  const std::string left = StartAtLimit().job_id;
+  ASSERT_TRUE(jobs_.Cancel(cancelled).ok());
+  ASSERT_TRUE(WaitForState(cancelled, v1::JOB_STATE_CANCELLED));
+  ASSERT_TRUE(jobs_.Pause(paused).ok());
+  ASSERT_TRUE(WaitForState(paused, v1::JOB_STATE_PAUSED));
+  // The next daemon queues the rest again.
+  Restart();
+  ASSERT_TRUE(WaitForState(left, v1::JOB_STATE_QUEUED));
+  EXPECT_THAT(launcher_.submitted(), IsEmpty());
+}
+
 // A rank may never come. Its first worker then waits for the rank, and does not stop by itself.
 TEST_F(ClusterJobsStopsTest, AStopBeforeTheTrainingEndsTheAttemptAtOnce) {
   cancel_grace_ = absl::Hours(1);

@@ -306,6 +306,35 @@ TEST_F(ClusterJobsTest, AnAttemptBeyondALimitOfJobsWaitsAndIsSubmittedAgain) {
   EXPECT_EQ(jobs_.Get(id.job_id).attempt(), 1);
 }
 
+// A cluster would not answer a thousand submissions each half minute.
+TEST_F(ClusterJobsTest, ARefusalBecauseOfALimitAnswersForAllJobsOfTheLimit) {
+  resubmit_every_ = absl::Hours(1);
+  Restart();
+  launcher_.SetFull(true);
+  for (int i = 0; i < 4; ++i) StartAtLimit();
+  EXPECT_EQ(launcher_.aborted(), 1);
+  for (int i = 0; i < 2; ++i) StartAtLimit("other");
+  EXPECT_EQ(launcher_.aborted(), 2);
+}
+
+TEST_F(ClusterJobsTest, TheOldestJobIsTheFirstBelowALimit) {
+  resubmit_every_ = absl::Milliseconds(300);
+  Restart();
+  launcher_.SetFull(true);
+  std::vector<std::string> ids;
+  for (int i = 0; i < 8; ++i) {
+    jobs_.clock().Advance(absl::Seconds(1));
+    ids.push_back(StartAtLimit().job_id);
+  }
+  launcher_.SetFull(false);
+  ASSERT_TRUE(Eventually([&] { return launcher_.submitted().size() == ids.size(); }));
+  std::vector<std::string> submitted;
+  for (const LaunchRequest& request : launcher_.submitted()) {
+    submitted.push_back(JobId(request.job.name()));
+  }
+  EXPECT_EQ(submitted, ids);
+}
+
 TEST_F(ClusterJobsTest, AbsenceIsNoFailureUntilWholeAnswersLackTheAttemptForLong) {
   Begin();
   const AttemptId id = Start();

@@ -37,6 +37,11 @@ class FakeLauncher : public Launcher {
     MutexLock lock(&mutex_);
     away_ = away;
   }
+  // While set, Cancel returns OK, and does nothing.
+  void SetDeaf(bool deaf) {
+    MutexLock lock(&mutex_);
+    deaf_ = deaf;
+  }
   // The next Observe returns UNAVAILABLE.
   void FailNextObservation() {
     MutexLock lock(&mutex_);
@@ -67,6 +72,11 @@ class FakeLauncher : public Launcher {
     MutexLock lock(&mutex_);
     return cancelled_;
   }
+  // The number of times that Submit returned ABORTED.
+  int aborted() const {
+    MutexLock lock(&mutex_);
+    return aborted_;
+  }
   int observations() const {
     MutexLock lock(&mutex_);
     return observations_;
@@ -76,7 +86,10 @@ class FakeLauncher : public Launcher {
 
   absl::StatusOr<LaunchedAttempt> Submit(const LaunchRequest& request) override {
     MutexLock lock(&mutex_);
-    if (full_) return absl::AbortedError("too many jobs");
+    if (full_) {
+      ++aborted_;
+      return absl::AbortedError("too many jobs");
+    }
     if (!refusal_.ok()) return std::exchange(refusal_, absl::OkStatus());
     submitted_.push_back(request);
     LaunchedAttempt attempt;
@@ -102,6 +115,7 @@ class FakeLauncher : public Launcher {
   absl::Status Cancel(const LaunchedAttempt& attempt) override {
     MutexLock lock(&mutex_);
     if (away_) return absl::UnavailableError("the cluster is away");
+    if (deaf_) return absl::OkStatus();
     cancelled_.push_back(attempt.id);
     const auto found = attempts_.find(attempt.id);
     if (found == attempts_.end() || found->second.state == LaunchedAttempt::State::kEnded) {
@@ -126,7 +140,9 @@ class FakeLauncher : public Launcher {
   bool lose_next_answer_ ABSL_GUARDED_BY(mutex_) = false;
   bool fail_next_observation_ ABSL_GUARDED_BY(mutex_) = false;
   bool full_ ABSL_GUARDED_BY(mutex_) = false;
+  int aborted_ ABSL_GUARDED_BY(mutex_) = 0;
   bool away_ ABSL_GUARDED_BY(mutex_) = false;
+  bool deaf_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status refusal_ ABSL_GUARDED_BY(mutex_);
   std::map<AttemptId, LaunchedAttempt> attempts_ ABSL_GUARDED_BY(mutex_);
   std::vector<LaunchRequest> submitted_ ABSL_GUARDED_BY(mutex_);

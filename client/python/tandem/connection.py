@@ -31,6 +31,8 @@ HISTORY_TIMEOUT = 60.0
 WHOLE = 1.0
 # gRPC sends no other characters.
 _TOKEN = re.compile(r"[!-~]*")
+# How addresses of sockets of this machine begin.
+_UNIX = ("unix:", "unix-abstract:")
 Result = TypeVar("Result")
 
 
@@ -76,7 +78,7 @@ def _time(value: Optional[float], argument: str, variable: str, default: str) ->
 
 def is_local(address: str) -> bool:
     """Whether the address can only be this machine."""
-    if address.startswith("unix:"):
+    if address.startswith(_UNIX):
         return True
     host = address.rpartition(":")[0].strip("[]")
     if host == "localhost":
@@ -91,7 +93,7 @@ def is_local(address: str) -> bool:
 def check_listener(address: str, trusted: List[int]) -> None:
     """Raises Unavailable if a user who is not in `trusted` listens at a local address."""
     host, _, port = address.rpartition(":")
-    if address.startswith("unix:") or not port.isdigit() or not is_local(address):
+    if address.startswith(_UNIX) or not port.isdigit() or not is_local(address):
         return
     for table, size in (("/proc/net/tcp", 4), ("/proc/net/tcp6", 16)):
         try:
@@ -340,7 +342,8 @@ def _check_address(address: str) -> None:
         raise wrong_type("address", address, 'give text, such as "127.0.0.1:7447"')
     host, _, port = address.rpartition(":")
     is_url = address.startswith(("http://", "https://"))
-    if not address.startswith("unix:") and (is_url or not host or not re.fullmatch("[0-9]{1,5}", port)):
+    is_port = re.fullmatch("[0-9]{1,5}", port) is not None and 1 <= int(port) <= 65535
+    if not address.startswith(_UNIX) and (is_url or not host or not is_port):
         raise InvalidRequest(f"cannot connect to {address!r}: it is not an address; give HOST:PORT, such as 127.0.0.1:7447", "INVALID_ARGUMENT")
 
 

@@ -388,7 +388,9 @@ def array_of(value: Any, what: str, mend: str) -> "numpy.ndarray[Any, Any]":
     Raises InvalidRequest, which begins with `what`, if the value has masked values, Python objects or rows of several lengths. The `mend`
     is of the latter two.
     """
-    if isinstance(value, numpy.ma.MaskedArray) and numpy.ma.is_masked(value):
+    # numpy.asarray drops the masks of a list's arrays, too.
+    parts = value if isinstance(value, (list, tuple)) else [value]
+    if any(isinstance(part, numpy.ma.MaskedArray) and numpy.ma.is_masked(part) for part in parts):
         raise InvalidRequest(f"{what} has masked values; fill them, such as by .filled(0), or leave their samples out", "INVALID_ARGUMENT")
     try:
         array = numpy.asarray(value)

@@ -320,6 +320,7 @@ def check_wrong_use(client: tandem.Client, job: tandem.Job) -> None:
     masked = numpy.ma.masked_array(samples, samples == 0)
     for use, argument, mend in (
             (lambda: job.predict(masked), "array of samples has masked values", "filled"),
+            (lambda: job.predict(list(masked)), "array of samples has masked values", "filled"),
             (lambda: job.classify(masked[0]), "array of samples has masked values", "filled"),
             (lambda: job.predict([[1, 2], [3]]), "array of samples holds", "DataFrame"),
             (lambda: job.predict([{"a": 1}]), "array of samples holds", "DataFrame"),
@@ -338,6 +339,8 @@ def check_wrong_use(client: tandem.Client, job: tandem.Job) -> None:
             (lambda: job.plot(["loss"]), "['loss']", "validation_loss"),
             (lambda: tandem.connect("127.0.0.1"), "127.0.0.1", "HOST:PORT"),
             (lambda: tandem.connect("http://127.0.0.1:7447"), "http://127.0.0.1:7447", "HOST:PORT"),
+            (lambda: tandem.connect("127.0.0.1:0"), "127.0.0.1:0", "HOST:PORT"),
+            (lambda: tandem.connect("127.0.0.1:65536"), "127.0.0.1:65536", "HOST:PORT"),
             (lambda: tandem.connect(7447), "address", "127.0.0.1:7447"),
             (lambda: tandem.connect(timeout=0), "timeout", "seconds above 0"),
             (lambda: tandem.connect(timeout="30s"), "timeout", "seconds above 0"),
@@ -357,6 +360,10 @@ def check_wrong_use(client: tandem.Client, job: tandem.Job) -> None:
     assert client.datasets.get(name).name == name == "datasets/whole"
     client.datasets.remove(name)
     assert client.parse({"dataset": {"csv": {"train": SCRATCH / "a.csv"}}}).dataset.csv.train == str(SCRATCH / "a.csv")
+    # Addresses in all forms of gRPC. A client connects at its first call.
+    for address in ("[::1]:7447", "localhost:7447", "ipv4:127.0.0.1:7447", "unix:/run/tandem.sock", "unix-abstract:tandem"):
+        tandem.connect(address, token="secret", plaintext=address.startswith("ipv4:")).close()
+    tandem.connect("gpu-1.example.org:7447", token="").close()
     # What a log shows of a client has its address, and never the token.
     other = tandem.connect(token="secret")
     assert os.environ["TANDEM_ADDRESS"] in repr(other) and job.name in repr(tandem.aio.Job(job))
