@@ -87,8 +87,8 @@ std::map<std::string, Tensor> AverageCheckpoint(std::map<std::string, Tensor> ch
       }
     }
     if (values.size() != shares.size()) continue;  // Restoring reports the missing tensor.
-    // The rounded mean of equal numbers may be another number. Earlier versions wrote a frozen parameter of
-    // each replica.
+    // The rounded mean of equal numbers may be another number. A batch_norm with sync has equal statistics in
+    // all replicas.
     averaged.emplace(absl::StrCat(kShared, name.substr(first.size())),
                      AreEqual(values) ? *values[0] : MeanOf(values, shares));
   }

@@ -86,7 +86,7 @@ TEST(SnapshotTest, ReplicasThatAreApartAreWholeAndAveraged) {
   }
 }
 
-// In float32, (0.1 + 0.1 + 0.1) / 3 is not 0.1. Earlier versions wrote a frozen parameter of each replica.
+// In float32, (0.1 + 0.1 + 0.1) / 3 is not 0.1. A batch_norm with sync has equal statistics in all replicas.
 TEST(SnapshotTest, AVariableThatIsEqualInAllReplicasKeepsItsBits) {
   std::map<std::string, Tensor> checkpoint;
   for (const char* rank : {"0", "1", "2"}) {

@@ -268,8 +268,8 @@ void PauseAtSignal(sigset_t stops, const std::atomic<bool>& has_begun, const std
   std::_Exit(kWorkerTrainingFailed);
 }
 
-// Trains without a daemon, and reports to the log. SIGTERM and SIGINT pause the training with a checkpoint,
-// from which the next start continues. See PauseAtSignal.
+// Trains without a daemon, and reports to the log. SIGTERM and SIGINT pause the training with a checkpoint.
+// The next start continues from this checkpoint. See PauseAtSignal.
 int RunAlone(const WorkerLaunch& launch) {
   const sigset_t stops = BlockStopSignals(SIGINT);
   // The threads of signals outlive this function.
