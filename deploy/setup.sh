@@ -13,7 +13,7 @@ build_packages=(
   clang git ca-certificates
   g++                                                                  # GPU kernels: nvcc compiles with g++
   libgrpc++-dev protobuf-compiler protobuf-compiler-grpc libprotobuf-dev libabsl-dev libssl-dev
-  libdnnl-dev libgloo-dev libsqlite3-dev libsqlitecpp-dev libyaml-cpp-dev libcli11-dev libspdlog-dev nlohmann-json3-dev zlib1g-dev
+  libdnnl-dev libgloo-dev libsqlite3-dev libsqlitecpp-dev libyaml-cpp-dev libonnx-dev libcli11-dev libspdlog-dev nlohmann-json3-dev zlib1g-dev
   liblzma-dev libjpeg62-turbo-dev libpng-dev libwebp-dev libtiff-dev libgif-dev libzstd-dev libbz2-dev libcurl4-openssl-dev libpugixml-dev
   prometheus-cpp-dev libcivetweb-dev libseccomp-dev
   libgtest-dev libgmock-dev libbenchmark-dev

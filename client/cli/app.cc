@@ -171,7 +171,7 @@ void AddCommands(CLI::App& app, Session& session, int& exit_code) {
        {AddInit, AddValidate, AddSubmit, AddSweep, AddWatch, AddDashboard, AddTensorBoard, AddList, AddQueue,
         AddDescribe, AddLogs, AddDownload, AddPause, AddResume, AddCheckpoints, AddFork, AddPriority,
         AddCancel, AddDelete}},
-      {"Models", {AddEvaluate, AddPredict}},
+      {"Models", {AddEvaluate, AddPredict, AddExport}},
       {"Daemon", {AddDevices, AddDatasets, AddTokens, AddBackup, AddDoctor, AddShutdown}},
       {"Other", {AddSchema, AddVersion, AddCompletion}},
   };

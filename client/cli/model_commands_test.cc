@@ -295,6 +295,91 @@ TEST_F(ModelCommandsTest, CutsLargeTablesIntoSeveralCalls) {
   EXPECT_THAT(terminal_.err(), EndsWith(table + " from sample 8: holds nan\n"));
 }
 
+TEST_F(ModelCommandsTest, ExportsAModel) {
+  v1::ExportModelRequest asked;
+  bool fails = false;
+  daemon_.export_model = [&](const v1::ExportModelRequest& request,
+                             grpc::ServerWriter<v1::ExportModelResponse>* writer) {
+    asked = request;
+    v1::ExportModelResponse response;
+    for (const char* part : {"on", "nx"}) {
+      response.set_data(part);
+      writer->Write(response);
+      if (fails) return grpc::Status(grpc::StatusCode::DATA_LOSS, "the model is damaged");
+    }
+    return grpc::Status::OK;
+  };
+  const std::string path = folder_ + "/model.onnx";
+  EXPECT_EQ(RunAnew({"export", "lenet-1", path, "--artifact", "best.safetensors"}), 0) << terminal_.err();
+  EXPECT_EQ(asked.name(), "jobs/lenet-1");
+  EXPECT_EQ(asked.artifact(), "best.safetensors");
+  EXPECT_EQ(terminal_.out(), path + "  4 B\n");
+  const auto content = [&] {
+    std::ostringstream text;
+    text << std::ifstream(path).rdbuf();
+    return text.str();
+  };
+  EXPECT_EQ(content(), "onnx");
+  EXPECT_EQ(RunAnew({"export", "lenet-1", path}), 2);
+  EXPECT_THAT(terminal_.err(), HasSubstr("another file is there; --force replaces it, or name another file"));
+  fails = true;
+  EXPECT_EQ(RunAnew({"export", "lenet-1", path, "--force"}), 2);
+  EXPECT_THAT(terminal_.err(), HasSubstr("the model is damaged"));
+  EXPECT_EQ(content(), "onnx");
+  fails = false;
+  EXPECT_NE(RunAnew({"export", "lenet-1", folder_ + "/none/model.onnx"}), 0);
+  EXPECT_THAT(terminal_.err(), HasSubstr(folder_ + "/none"));
+}
+
+TEST_F(ModelCommandsTest, PredictsForADataSet) {
+  v1::PredictRequest asked;
+  bool has_values = false;
+  daemon_.predict = [&](const v1::PredictRequest& request, grpc::ServerWriter<v1::PredictResponse>* writer) {
+    asked = request;
+    for (int sample = 0; sample < 2; ++sample) {
+      v1::PredictResponse response;
+      if (sample == 0) response.add_notices("Columns were matched by position.");
+      v1::Prediction& prediction = *response.add_predictions();
+      prediction.set_sample(sample);
+      if (has_values) {
+        prediction.add_targets(2.5);
+        prediction.add_outputs(2.25);
+      } else {
+        prediction.add_classes()->set_name("Shirt");
+        prediction.mutable_classes(0)->set_probability(0.75);
+        if (sample == 0) prediction.mutable_true_class()->set_name("Coat");
+      }
+      writer->Write(response);
+    }
+    return grpc::Status::OK;
+  };
+  EXPECT_EQ(RunAnew({"predict", "lenet-1", "--dataset", "shirts", "--split", "training"}), 0)
+      << terminal_.err();
+  EXPECT_EQ(asked.dataset().name(), "shirts");
+  EXPECT_EQ(asked.split(), v1::DATASET_SPLIT_TRAINING);
+  EXPECT_EQ(asked.top_k(), 5);
+  EXPECT_EQ(terminal_.err(), "notice: Columns were matched by position.\n");
+  EXPECT_EQ(terminal_.out(),
+            "SAMPLE  TRUE CLASS  CLASS  PROBABILITY  THEN\n"
+            "     0  Coat        Shirt        75.0%\n"
+            "     1  -           Shirt        75.0%\n");
+  EXPECT_EQ(RunAnew({"predict", "lenet-1", "--split", "validation", "--csv"}), 0) << terminal_.err();
+  EXPECT_FALSE(asked.has_dataset());
+  EXPECT_EQ(terminal_.out(),
+            "sample,true_class,true_probability,class,probability\n0,Coat,0,Shirt,0.75\n1,,,Shirt,0.75\n");
+  has_values = true;
+  EXPECT_EQ(RunAnew({"predict", "lenet-1", "--split", "validation", "--csv"}), 0) << terminal_.err();
+  EXPECT_EQ(terminal_.out(), "sample,target_0,output_0\n0,2.5,2.25\n1,2.5,2.25\n");
+  EXPECT_EQ(RunAnew({"predict", "lenet-1", "--split", "validation"}), 0) << terminal_.err();
+  EXPECT_EQ(terminal_.out(), "SAMPLE  TARGET  OUTPUT\n     0  2.5     2.25\n     1  2.5     2.25\n");
+
+  EXPECT_EQ(RunAnew({"predict", "lenet-1"}), 2);
+  EXPECT_THAT(terminal_.err(), HasSubstr("there are no samples; give a file, or --dataset or --split"));
+  EXPECT_EQ(RunAnew({"predict", "lenet-1", "a.png", "--split", "training"}), 2);
+  EXPECT_THAT(terminal_.err(),
+              HasSubstr("--dataset or --split is given, and the file a.png; give one of them"));
+}
+
 TEST_F(ModelCommandsTest, PrintsPredictionsAsCsv) {
   int top_k = 0;
   daemon_.predict = [&](const v1::PredictRequest& request, grpc::ServerWriter<v1::PredictResponse>* writer) {

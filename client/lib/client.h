@@ -175,6 +175,9 @@ class Client {
   // reconnect: UNAVAILABLE after a break.
   absl::Status Predict(const v1::PredictRequest& request, StreamObserver& observer,
                        const std::function<void(const v1::PredictResponse&)>& on_response);
+  // Calls `on_piece` with the bytes of an exported model, in order. Ends with the first error of `on_piece`.
+  absl::Status ExportModel(const v1::ExportModelRequest& request, StreamObserver& observer,
+                           const std::function<absl::Status(absl::string_view piece)>& on_piece);
   // Calls `on_progress` with the progress of an evaluation, and returns the result.
   absl::StatusOr<v1::Evaluation> Evaluate(
       const v1::EvaluateRequest& request, StreamObserver& observer,
@@ -183,6 +186,13 @@ class Client {
  private:
   Client(const ConnectionOptions& options, const ReconnectPolicy& reconnect,
          std::shared_ptr<grpc::Channel> channel);
+
+  // Runs a stream of the ModelService, again while the daemon fetches the stream's data.
+  template <typename Response>
+  absl::Status RunModelStream(const std::function<std::unique_ptr<grpc::ClientAsyncReader<Response>>(
+                                  grpc::ClientContext*, grpc::CompletionQueue*)>& prepare,
+                              StreamObserver& observer,
+                              const std::function<absl::Status(const Response&)>& on_response);
 
   // Checks that all listeners at the address may get the token; see ConnectionOptions::trusted_listeners.
   // Caches the result for a second, because the kernel's tables may be long. `anew` skips the cache.

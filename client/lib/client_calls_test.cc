@@ -167,6 +167,30 @@ grpc::Status BeingFetched(const std::string& bytes_done) {
   return DetailedStatus(grpc::StatusCode::UNAVAILABLE, "the data is being fetched", info);
 }
 
+class QuietObserver : public StreamObserver {};
+
+TEST(FetchTest, AStreamIsRepeatedUntilItsDataIsThere) {
+  FakeDaemon daemon;
+  std::atomic<int> calls = 0;
+  daemon.predict = [&](const v1::PredictRequest&, grpc::ServerWriter<v1::PredictResponse>* writer) {
+    if (++calls == 1) return BeingFetched("30");
+    v1::PredictResponse response;
+    response.add_predictions();
+    writer->Write(response);
+    return grpc::Status::OK;
+  };
+  const auto client = daemon.Connect();
+  CountingFetches fetches(/*most=*/100);
+  client->SetFetchObserver(&fetches);
+  QuietObserver observer;
+  int predictions = 0;
+  const absl::Status status = client->Predict(
+      {}, observer, [&](const v1::PredictResponse& response) { predictions += response.predictions_size(); });
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_EQ(predictions, 1);
+  EXPECT_EQ(fetches.seen.size(), 1);
+}
+
 TEST(FetchTest, ACallIsRepeatedUntilItsDataIsThere) {
   FakeDaemon daemon;
   std::atomic<int> calls = 0;

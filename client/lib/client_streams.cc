@@ -137,43 +137,61 @@ absl::Status Client::ReadArtifact(
       EndOf(refused), [](const absl::Status& status) { return status.ok(); });
 }
 
+template <typename Response>
+absl::Status Client::RunModelStream(const std::function<std::unique_ptr<grpc::ClientAsyncReader<Response>>(
+                                        grpc::ClientContext*, grpc::CompletionQueue*)>& prepare,
+                                    StreamObserver& observer,
+                                    const std::function<absl::Status(const Response&)>& on_response) {
+  absl::Status refused;
+  const auto run = [&]() -> absl::StatusOr<bool> {
+    const absl::Status ended = RunStreamOnce<Response>(
+        [&](grpc::ClientContext* context, grpc::CompletionQueue* queue) {
+          PrepareStream(context, &refused);
+          return prepare(context, queue);
+        },
+        [](const grpc::ClientContext&) {}, on_response, EndOf(refused), observer);
+    if (!ended.ok()) return ended;
+    return true;
+  };
+  return WhileFetching(fetch_observer_, run).status();
+}
+
 absl::Status Client::Predict(const v1::PredictRequest& request, StreamObserver& observer,
                              const std::function<void(const v1::PredictResponse&)>& on_response) {
-  absl::Status refused;
-  return RunStreamOnce<v1::PredictResponse>(
+  return RunModelStream<v1::PredictResponse>(
       [&](grpc::ClientContext* context, grpc::CompletionQueue* queue) {
-        PrepareStream(context, &refused);
         return models_->PrepareAsyncPredict(context, request, queue);
       },
-      [](const grpc::ClientContext&) {},
+      observer,
       [&](const v1::PredictResponse& response) {
         on_response(response);
         return absl::OkStatus();
+      });
+}
+
+absl::Status Client::ExportModel(const v1::ExportModelRequest& request, StreamObserver& observer,
+                                 const std::function<absl::Status(absl::string_view piece)>& on_piece) {
+  return RunModelStream<v1::ExportModelResponse>(
+      [&](grpc::ClientContext* context, grpc::CompletionQueue* queue) {
+        return models_->PrepareAsyncExportModel(context, request, queue);
       },
-      EndOf(refused), observer);
+      observer, [&](const v1::ExportModelResponse& response) { return on_piece(response.data()); });
 }
 
 absl::StatusOr<v1::Evaluation> Client::Evaluate(
     const v1::EvaluateRequest& request, StreamObserver& observer,
     const std::function<void(const v1::EvaluateResponse&)>& on_progress) {
   v1::EvaluateResponse last;
-  absl::Status refused;
-  const absl::Status status = WhileFetching(fetch_observer_, [&]() -> absl::StatusOr<bool> {
-                                const absl::Status ended = RunStreamOnce<v1::EvaluateResponse>(
-                                    [&](grpc::ClientContext* context, grpc::CompletionQueue* queue) {
-                                      PrepareStream(context, &refused);
-                                      return models_->PrepareAsyncEvaluate(context, request, queue);
-                                    },
-                                    [](const grpc::ClientContext&) {},
-                                    [&](const v1::EvaluateResponse& response) {
-                                      on_progress(response);
-                                      last = response;
-                                      return absl::OkStatus();
-                                    },
-                                    EndOf(refused), observer);
-                                if (!ended.ok()) return ended;
-                                return true;
-                              }).status();
+  const absl::Status status = RunModelStream<v1::EvaluateResponse>(
+      [&](grpc::ClientContext* context, grpc::CompletionQueue* queue) {
+        return models_->PrepareAsyncEvaluate(context, request, queue);
+      },
+      observer,
+      [&](const v1::EvaluateResponse& response) {
+        on_progress(response);
+        last = response;
+        return absl::OkStatus();
+      });
   if (!status.ok()) return status;
   if (!last.has_evaluation())
     return absl::DataLossError(

@@ -68,6 +68,8 @@ class FakeDaemon : public v1::JobService::Service,
       read_artifact;
   std::function<grpc::Status(const v1::DescribeModelRequest&, v1::ModelDescription*)> describe_model;
   std::function<grpc::Status(const v1::PredictRequest&, grpc::ServerWriter<v1::PredictResponse>*)> predict;
+  std::function<grpc::Status(const v1::ExportModelRequest&, grpc::ServerWriter<v1::ExportModelResponse>*)>
+      export_model;
   std::function<grpc::Status(const v1::EvaluateRequest&, grpc::ServerWriter<v1::EvaluateResponse>*)> evaluate;
   // Default: version 9.9.9.
   std::function<grpc::Status(grpc::ServerContext*, v1::Daemon*)> get_daemon;
@@ -159,6 +161,10 @@ class FakeDaemon : public v1::JobService::Service,
   grpc::Status Predict(Context* context, const v1::PredictRequest* request,
                        grpc::ServerWriter<v1::PredictResponse>* writer) override {
     return Answer(context, predict, *request, writer);
+  }
+  grpc::Status ExportModel(Context* context, const v1::ExportModelRequest* request,
+                           grpc::ServerWriter<v1::ExportModelResponse>* writer) override {
+    return Answer(context, export_model, *request, writer);
   }
   grpc::Status Evaluate(Context* context, const v1::EvaluateRequest* request,
                         grpc::ServerWriter<v1::EvaluateResponse>* writer) override {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 #include <memory>
-#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -13,11 +12,9 @@
 #include "engine/data/sampler.h"
 #include "engine/graph/memory_plan.h"
 #include "engine/layers/model.h"
-#include "engine/losses/loss.h"
 #include "engine/metrics/evaluator.h"
 #include "engine/metrics/meter.h"
 #include "engine/metrics/metric.h"
-#include "engine/training/fit_data.h"
 #include "engine/training/measurement.h"
 #include "engine/training/replica_spec.h"
 #include "engine/training/step_graph.h"
@@ -28,74 +25,17 @@ namespace {
 
 // The samples to measure, and the order in which replicas would take them.
 struct Part {
-  OpenedDataset data;
-  const Dataset* samples = nullptr;
+  ModelSamples chosen;
   std::unique_ptr<Sampler> sampler;
-};
 
-// Checks that the images are resized like the model's training images.
-absl::Status CheckResize(const v1::DatasetSpec& dataset, const TrainedOn& trained_on) {
-  const auto way = [](std::optional<v1::ImageResize> resize) {
-    return resize == v1::IMAGE_RESIZE_UNSPECIFIED ? v1::IMAGE_RESIZE_STRETCH : resize;
-  };
-  const std::optional<v1::ImageResize> here = way(ResizeOf(dataset)), there = way(trained_on.resize);
-  if (!here.has_value() || !there.has_value() || here == there) return absl::OkStatus();
-  return FieldError(dataset.has_webdataset() ? "dataset.webdataset.resize" : "dataset.image_folder.resize",
-                    absl::StrCat("is ", v1::ImageResize_Name(*here), ", but the model was trained with ",
-                                 v1::ImageResize_Name(*there), "; give this"));
-}
+  const DatasetInfo& info() const { return chosen.data.info; }
+};
 
 absl::StatusOr<Part> OpenPart(const TrainedModel& model, const EvaluationRequest& request,
                               const v1::JobSpec& spec) {
   Part part;
-  const DataNames names = NamesOf(model.trained_on);
-  // The model has its own normalization.
-  v1::DatasetSpec dataset = request.dataset;
-  dataset.clear_normalization();
-  if (dataset.has_npy() && dataset.npy().layout() == v1::ARRAY_LAYOUT_UNSPECIFIED &&
-      model.trained_on.layout.has_value()) {
-    dataset.mutable_npy()->set_layout(*model.trained_on.layout);
-  }
-  dataset = FitData(spec, std::move(dataset));
-  TANDEM_RETURN_IF_ERROR(CheckResize(dataset, model.trained_on));
-  absl::StatusOr<OpenedDataset> opened = OpenDataset(dataset, &names);
-  if (!opened.ok()) return UnderField("dataset", opened.status());
-  part.data = *std::move(opened);
-  DatasetInfo& info = part.data.info;
-  if (info.sample_type != model.trained_on.sample_type) {
-    return FieldError(
-        "dataset",
-        absl::StrCat("has samples of ", ToString(info.sample_type), ", but the model was trained on ",
-                     ToString(model.trained_on.sample_type), "; give samples that are made as those were"));
-  }
-  info.normalization = model.trained_on.normalization;
-  info.mixes_classes = false;
-  // Only samples of single classes or tokens have labels below the model's number of classes.
-  TANDEM_ASSIGN_OR_RETURN(const std::vector<Shape> outputs, CheckModel(spec.model()));
-  const Shape& output = outputs.back();
-  const bool one_label = info.target_type == TargetKind::kClass && output.rank() == 1;
-  const bool labels = info.target_type == TargetKind::kTokens && output.rank() == 2;
-  if (info.class_names.empty() && (one_label || labels)) {
-    info.classes = std::max(info.classes, output[output.rank() - 1]);
-  }
-  for (const std::string& notice : info.notices) {
-    if (request.on_notice) request.on_notice(notice);
-  }
-  const Shape input = InputShapeOf(spec.model());
-  if (info.shape != input) {
-    return FieldError("dataset", absl::StrCat("has samples ", info.shape.ToString(), ", but the model takes ",
-                                              input.ToString()));
-  }
-  const bool training = request.split == Split::kTraining ||
-                        (request.split == Split::kDefault && part.data.validation == nullptr);
-  if (!training && part.data.validation == nullptr) {
-    return FieldError("split", "is validation, but the data set has no validation samples");
-  }
-  if (training && request.split == Split::kDefault && request.is_own_dataset && request.on_notice) {
-    request.on_notice("The job has no validation samples: the model is measured on its training samples.");
-  }
-  part.samples = training ? part.data.train.get() : part.data.validation.get();
-  part.sampler = std::make_unique<Sampler>(Sampler::Options{.samples = part.samples->size(),
+  TANDEM_ASSIGN_OR_RETURN(part.chosen, OpenModelSamples(model, request.samples));
+  part.sampler = std::make_unique<Sampler>(Sampler::Options{.samples = part.chosen.samples->size(),
                                                             .batch = spec.training().validation_batch_size(),
                                                             .loads = LoadsOf(spec.replicas()),
                                                             .shuffle = false,
@@ -103,22 +43,15 @@ absl::StatusOr<Part> OpenPart(const TrainedModel& model, const EvaluationRequest
   return part;
 }
 
-// Checks that the model's output and the metrics fit the data's targets.
+// Checks that the data's targets fit the loss and the metrics.
 absl::Status CheckTargets(const v1::JobSpec& spec, const Part& part) {
-  const DatasetInfo& info = part.data.info;
-  const Target target = ValidationTargetOf(info);
+  const DatasetInfo& info = part.info();
   TANDEM_ASSIGN_OR_RETURN(const std::vector<Shape> outputs, CheckModel(spec.model()));
-  if (const absl::Status fits = CheckLossTarget(spec.training().loss(), target); !fits.ok()) {
-    return FieldError("dataset",
-                      absl::StrCat("has ", ToString(info.target_type),
-                                   " for targets, which the job's loss does not take: ", fits.message()));
-  }
-  const std::string fault = OutputFault(spec.training().loss(), target, outputs.back());
-  if (!fault.empty()) return FieldError("dataset", absl::StrCat("does not fit the model, which ", fault));
   TANDEM_ASSIGN_OR_RETURN(const std::string range_fault,
-                          TargetRangeFault(spec.training().loss(), *part.samples, info));
+                          TargetRangeFault(spec.training().loss(), *part.chosen.samples, info));
   if (!range_fault.empty()) return FieldError("dataset", absl::StrCat("has targets that ", range_fault));
-  return CheckMetricTargets(spec.training(), target, outputs.back(), part.samples->size());
+  return CheckMetricTargets(spec.training(), ValidationTargetOf(info), outputs.back(),
+                            part.chosen.samples->size());
 }
 
 // Gives the job's variables the layouts of its training, so that the computation is equal bit for bit. If the
@@ -149,7 +82,7 @@ class Evaluating {
   absl::StatusOr<v1::Evaluation> Run(const TrainedModel& model) {
     variables_ = device_.CreateVariables();
     TANDEM_RETURN_IF_ERROR(
-        SettleLayouts(spec_, part_.data.info, request_.memory_bytes, device_, variables_.get()));
+        SettleLayouts(spec_, part_.info(), request_.memory_bytes, device_, variables_.get()));
     std::vector<Measurement> shares;
     for (size_t rank = 0; rank < LoadsOf(spec_.replicas()).size(); ++rank) {
       TANDEM_ASSIGN_OR_RETURN(shares.emplace_back(), RunShare(static_cast<int>(rank), model));
@@ -170,10 +103,9 @@ class Evaluating {
   absl::StatusOr<Measurement> RunShare(int rank, const TrainedModel& model) {
     Measurement measurement;
     if (Evaluator::IsNeeded(spec_.training())) {
-      measurement.evaluator =
-          std::make_shared<Evaluator>(spec_.training(), ValidationTargetOf(part_.data.info));
+      measurement.evaluator = std::make_shared<Evaluator>(spec_.training(), ValidationTargetOf(part_.info()));
     }
-    Loader loader(part_.samples, part_.sampler.get(), rank, /*first_step=*/0,
+    Loader loader(part_.chosen.samples, part_.sampler.get(), rank, /*first_step=*/0,
                   part_.sampler->steps_per_epoch(), spec_.replicas().prefetch());
     for (int64_t step = 0; step < part_.sampler->steps_per_epoch(); ++step) {
       const absl::StatusOr<Batch> loaded = loader.Next();
@@ -185,7 +117,7 @@ class Evaluating {
       TANDEM_RETURN_IF_ERROR(executable->Run({batch.input, batch.target}, nullptr));
       measurement.samples += batch.samples;
       done_ += batch.samples;
-      if (request_.on_progress) request_.on_progress(done_, part_.samples->size());
+      if (request_.on_progress) request_.on_progress(done_, part_.chosen.samples->size());
       if (measurement.evaluator == nullptr) continue;
       TANDEM_ASSIGN_OR_RETURN(const Tensor outputs, executable->Output(0));
       measurement.evaluator->Add(outputs, batch.target);
@@ -202,8 +134,8 @@ class Evaluating {
     std::unique_ptr<Executable>& executable = executables_[samples];
     if (executable != nullptr) return executable.get();
     TANDEM_ASSIGN_OR_RETURN(const StepGraph step,
-                            BuildValidationGraph(spec_, part_.data.info, samples, device_.dtype()));
-    const int64_t bytes = PlanMemory(step.graph).arena_bytes + part_.data.info.memory_bytes;
+                            BuildValidationGraph(spec_, part_.info(), samples, device_.dtype()));
+    const int64_t bytes = PlanMemory(step.graph).arena_bytes + part_.info().memory_bytes;
     if (request_.memory_bytes > 0 && bytes > request_.memory_bytes) {
       return absl::ResourceExhaustedError(absl::StrCat(
           "batches of ", samples, " samples need ", bytes >> 20, " MiB of memory with the data; ",
@@ -244,7 +176,7 @@ absl::StatusOr<v1::Evaluation> EvaluateModel(const TrainedModel& model, const Ev
   TANDEM_RETURN_IF_ERROR(CheckMetrics(spec.training()));
   TANDEM_ASSIGN_OR_RETURN(Part part, OpenPart(model, request, spec));
   if (has_default_k) {
-    training->set_top_k(std::min(training->top_k(), ValidationTargetOf(part.data.info).classes));
+    training->set_top_k(std::min(training->top_k(), ValidationTargetOf(part.info()).classes));
   }
   TANDEM_RETURN_IF_ERROR(CheckTargets(spec, part));
   return Evaluating(spec, request, std::move(part), device).Run(model);

@@ -6,38 +6,22 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "engine/backend/device.h"
+#include "engine/training/model_samples.h"
 #include "engine/training/trained_model.h"
-#include "tandem/v1/dataset.pb.h"
 #include "tandem/v1/event.pb.h"
 #include "tandem/v1/training.pb.h"
 
 namespace tandem {
 
-// A part of a data set.
-enum class Split {
-  kDefault,  // The validation samples, or the training samples if there are none.
-  kTraining,
-  kValidation,
-};
-
 // A request to measure a trained model.
 struct EvaluationRequest {
-  // The data, with their source. Columns, classes and characters are matched to the model's by name. Samples
-  // are normalised like the model's own.
-  v1::DatasetSpec dataset;
-  // Whether `dataset` is the data set that the model was trained on.
-  bool is_own_dataset = false;
-  Split split = Split::kDefault;
+  SampleChoice samples;
   std::vector<v1::Metric> metrics;  // Empty: the job's.
   int64_t batch_size = 0;           // 0: the job's validation_batch_size.
   int64_t memory_bytes = 0;         // The limit on planned memory. 0: none.
   // Called after each batch with the measured samples and the total. May be null.
   std::function<void(int64_t done, int64_t samples)> on_progress;
-  // Called with a sentence if data were matched in an unexpected way, or if the model is measured on the
-  // samples of its training without a request for them. May be null.
-  std::function<void(absl::string_view)> on_notice;
 };
 
 // Measures loss and metrics over all samples. Samples are dealt and added up in the same order as by the

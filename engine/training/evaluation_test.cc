@@ -84,7 +84,7 @@ std::unique_ptr<Device> Cpu() {
 
 EvaluationRequest RequestFor(const v1::DatasetSpec& dataset) {
   EvaluationRequest request;
-  request.dataset = dataset;
+  request.samples.dataset = dataset;
   return request;
 }
 
@@ -137,14 +137,14 @@ TEST(EvaluationTest, MeasuresOtherDataAndTrainingSamples) {
   const Trained trained = Train(spec, "cpu");
   const std::unique_ptr<Device> device = Cpu();
   EvaluationRequest request = RequestFor(spec.dataset());
-  request.split = Split::kTraining;
+  request.samples.split = Split::kTraining;
   request.batch_size = 7;
   auto evaluation = EvaluateModel(trained.model, request, *device);
   ASSERT_TRUE(evaluation.ok()) << evaluation.status();
   EXPECT_EQ(evaluation->samples(), 61);
 
   request = RequestFor(spec.dataset());
-  request.dataset.mutable_synthetic()->set_validation_samples(0);
+  request.samples.dataset.mutable_synthetic()->set_validation_samples(0);
   evaluation = EvaluateModel(trained.model, request, *device);
   ASSERT_TRUE(evaluation.ok()) << evaluation.status();
   EXPECT_EQ(evaluation->samples(), 61);
@@ -183,21 +183,21 @@ TEST(EvaluationTest, NamesWhatDoesNotFit) {
   const Trained trained = Train(spec, "cpu");
   const std::unique_ptr<Device> device = Cpu();
   EvaluationRequest request = RequestFor(spec.dataset());
-  request.dataset.mutable_synthetic()->set_shape(2, 13);
+  request.samples.dataset.mutable_synthetic()->set_shape(2, 13);
   FieldViolation fault = FaultOf(EvaluateModel(trained.model, request, *device).status());
   EXPECT_EQ(fault.field, "dataset");
   EXPECT_THAT(fault.description, HasSubstr("has samples [1, 12, 13], but the model takes [1, 12, 12]"));
 
   request = RequestFor(spec.dataset());
-  request.dataset.clear_class_names();
-  request.dataset.mutable_synthetic()->set_classes(5);
+  request.samples.dataset.clear_class_names();
+  request.samples.dataset.mutable_synthetic()->set_classes(5);
   fault = FaultOf(EvaluateModel(trained.model, request, *device).status());
   EXPECT_EQ(fault.field, "dataset");
   EXPECT_THAT(fault.description, HasSubstr("5"));
 
   request = RequestFor(spec.dataset());
-  request.dataset.mutable_synthetic()->set_validation_samples(0);
-  request.split = Split::kValidation;
+  request.samples.dataset.mutable_synthetic()->set_validation_samples(0);
+  request.samples.split = Split::kValidation;
   EXPECT_EQ(FaultOf(EvaluateModel(trained.model, request, *device).status()).field, "split");
 
   request = RequestFor(spec.dataset());
@@ -296,8 +296,9 @@ TEST(EvaluationTest, ClassesAreMatchedByName) {
   // Numbers are labels, with a notice. Fewer classes than the model's are accepted.
   std::vector<std::string> notices;
   EvaluationRequest request = RequestFor(dataset);
-  request.on_notice = [&](absl::string_view notice) { notices.emplace_back(notice); };
-  request.dataset.mutable_csv()->set_train(WriteTable("classes.csv", "u,v,w,kind\n0,9,0,1\n9,0,0,0\n"));
+  request.samples.on_notice = [&](absl::string_view notice) { notices.emplace_back(notice); };
+  request.samples.dataset.mutable_csv()->set_train(
+      WriteTable("classes.csv", "u,v,w,kind\n0,9,0,1\n9,0,0,0\n"));
   const auto evaluation = EvaluateModel(model, request, *device);
   ASSERT_TRUE(evaluation.ok()) << evaluation.status();
   EXPECT_EQ(evaluation->metrics().at("accuracy"), 1);
@@ -310,12 +311,12 @@ TEST(EvaluationTest, SaysThatTrainingSamplesAreMeasured) {
   v1::DatasetSpec dataset;
   dataset.mutable_csv()->set_train(WriteTable("own.csv", "a,b,y\n1,2,-7\n"));
   EvaluationRequest request = RequestFor(dataset);
-  request.on_notice = [&](absl::string_view notice) { notices.emplace_back(notice); };
+  request.samples.on_notice = [&](absl::string_view notice) { notices.emplace_back(notice); };
   const std::unique_ptr<Device> device = Cpu();
   EXPECT_TRUE(EvaluateModel(model, request, *device).ok());
-  const auto is_told = ::testing::Contains(HasSubstr("measured on its training samples"));
+  const auto is_told = ::testing::Contains(HasSubstr("its training samples are used"));
   EXPECT_THAT(notices, ::testing::Not(is_told));
-  request.is_own_dataset = true;
+  request.samples.is_own_dataset = true;
   EXPECT_TRUE(EvaluateModel(model, request, *device).ok());
   EXPECT_THAT(notices, is_told);
 }
@@ -362,7 +363,7 @@ TEST(EvaluationTest, NamesAPictureInAShardThatCannotBeRead) {
   source.set_channels(1);
   source.set_classes(kClasses);
   EvaluationRequest request = RequestFor(dataset);
-  request.split = Split::kTraining;
+  request.samples.split = Split::kTraining;
   const std::unique_ptr<Device> device = Cpu();
   const FieldViolation fault = FaultOf(EvaluateModel(trained.model, request, *device).status());
   EXPECT_EQ(fault.field, "dataset");
@@ -414,6 +415,92 @@ TEST(PredictionTest, AgreesWithTheAccuracy) {
     if (prediction.classes(0).index() == labels[i]) ++right;
   }
   EXPECT_EQ(right / 27.0, trained.validation.metrics().at("accuracy"));
+}
+
+std::vector<v1::Prediction> PredictionsOf(const TrainedModel& model, const SampleChoice& choice,
+                                          const PredictionFormat& format, Device& device) {
+  const absl::StatusOr<ModelSamples> samples = OpenModelSamples(model, choice);
+  EXPECT_TRUE(samples.ok()) << samples.status();
+  std::vector<v1::Prediction> predictions;
+  if (!samples.ok()) return predictions;
+  Predictor predictor(model, model.trained_on.sample_type, device);
+  const absl::Status status = PredictSamples(*samples, format, predictor, [&](v1::Prediction prediction) {
+    predictions.push_back(std::move(prediction));
+    return absl::OkStatus();
+  });
+  EXPECT_TRUE(status.ok()) << status;
+  return predictions;
+}
+
+TEST(PredictionTest, SamplesOfADataSetAgreeWithTheEvaluation) {
+  v1::JobSpec spec = Spec(1);
+  spec.mutable_dataset()->mutable_synthetic()->set_validation_samples(2 * Predictor::kBatch + 3);
+  const Trained trained = Train(spec, "cpu");
+  PredictionFormat format;
+  format.class_names = trained.model.trained_on.class_names;
+  format.outputs = true;
+  SampleChoice choice;
+  choice.dataset = spec.dataset();
+  const std::unique_ptr<Device> device = Cpu();
+  const std::vector<v1::Prediction> predictions = PredictionsOf(trained.model, choice, format, *device);
+  ASSERT_EQ(predictions.size(), 2 * Predictor::kBatch + 3);
+  int64_t right = 0;
+  double loss = 0;
+  for (size_t i = 0; i < predictions.size(); ++i) {
+    const v1::Prediction& one = predictions[i];
+    EXPECT_EQ(one.sample(), i);
+    ASSERT_EQ(one.classes_size(), kClasses);
+    EXPECT_EQ(one.outputs_size(), kClasses);
+    EXPECT_EQ(one.targets_size(), 0);
+    EXPECT_EQ(one.true_class().name(), format.class_names[one.true_class().index()]);
+    for (const v1::ClassScore& score : one.classes()) {
+      if (score.index() != one.true_class().index()) continue;
+      EXPECT_EQ(score.probability(), one.true_class().probability());
+    }
+    if (one.classes(0).index() == one.true_class().index()) ++right;
+    loss -= std::log(one.true_class().probability());
+  }
+  const auto count = static_cast<double>(predictions.size());
+  EXPECT_EQ(right / count, trained.validation.metrics().at("accuracy"));
+  EXPECT_NEAR(loss / count, trained.validation.loss(), 1e-5);
+
+  // Another part, and another number of samples.
+  choice.split = Split::kTraining;
+  EXPECT_EQ(PredictionsOf(trained.model, choice, format, *device).size(), 61u);
+}
+
+// The model predicts 3a - 5b in the scale (y - 100) / 10, for columns in another order.
+TEST(PredictionTest, TargetsHaveTheScaleOfTheTable) {
+  TrainedModel model = DenseModel("mse", {{3, -5}});
+  model.trained_on.feature_names = {"a", "b"};
+  model.trained_on.target_names = {"y"};
+  model.trained_on.preparation = FromText<v1::TablePreparation>(
+      "columns { name: 'a' kind: COLUMN_KIND_NUMBER numbers { deviation: 1 } }"
+      "columns { name: 'b' kind: COLUMN_KIND_NUMBER numbers { deviation: 1 } }"
+      "target_mean: 100 target_deviation: 10");
+  SampleChoice choice;
+  choice.dataset.mutable_csv()->set_train(WriteTable("scaled.csv", "y,b,a\n30,2,1\n175,1,4\n"));
+  PredictionFormat format;
+  format.classifies = false;
+  format.target_mean = 100;
+  format.target_deviation = 10;
+  const std::vector<v1::Prediction> predictions = PredictionsOf(model, choice, format, *Cpu());
+  ASSERT_EQ(predictions.size(), 2u);
+  EXPECT_THAT(predictions[0].targets(), ElementsAre(30));
+  EXPECT_THAT(predictions[1].targets(), ElementsAre(175));
+  EXPECT_THAT(predictions[0].outputs(), ElementsAre(30));
+  EXPECT_THAT(predictions[1].outputs(), ElementsAre(170));
+  EXPECT_FALSE(predictions[0].has_true_class());
+}
+
+TEST(PredictionTest, AnIgnoredLabelIsNoClass) {
+  TrainedModel model = DenseModel("softmax_cross_entropy", {{1, 0}, {0, 1}});
+  const float logits[] = {1, 3};
+  const PredictionFormat format;
+  EXPECT_FALSE(MakePrediction(Shape({2}), logits, format, -100).has_true_class());
+  EXPECT_FALSE(MakePrediction(Shape({2}), logits, format, 2).has_true_class());
+  EXPECT_FALSE(MakePrediction(Shape({2}), logits, format).has_true_class());
+  EXPECT_TRUE(MakePrediction(Shape({2}), logits, format, 0).has_true_class());
 }
 
 TEST(PredictionTest, RunsInBatches) {

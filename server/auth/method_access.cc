@@ -43,6 +43,7 @@ constexpr MethodAccess kTable[] = {
     {kModels, "DescribeModel", kViewer, kReads},
     {kModels, "Predict", kSubmitter, kReads},
     {kModels, "Evaluate", kSubmitter, kReads},
+    {kModels, "ExportModel", kSubmitter, kReads},
 
     {kDatasets, "CreateDataset", kSubmitter, kChanges},
     {kDatasets, "DeleteDataset", kSubmitter, kChanges},

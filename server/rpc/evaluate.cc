@@ -9,7 +9,6 @@
 #include "server/rpc/deferred_source.h"
 #include "server/rpc/handlers.h"
 #include "server/rpc/job_requests.h"
-#include "server/rpc/local_data.h"
 #include "server/rpc/model_task.h"
 
 namespace tandem::rpc {
@@ -25,13 +24,7 @@ absl::Status CheckRequest(const v1::EvaluateRequest& request) {
     violations.Add("batch_size",
                    absl::StrCat("is ", request.batch_size(), "; it must be from 1 to ", kMaxBatch));
   }
-  if (request.dataset().has_normalization()) {
-    violations.Add("dataset.normalization",
-                   "must be left out, because samples are normalised as in the job's training");
-  }
-  if (!v1::DatasetSplit_IsValid(request.split())) {
-    violations.Add("split", absl::StrCat("is ", static_cast<int>(request.split()), ", which is not a split"));
-  }
+  CheckSamples(request.dataset(), request.split(), violations);
   return violations.ToStatus();
 }
 
@@ -50,17 +43,10 @@ Source<v1::EvaluateResponse> Evaluate(const Caller& caller, const v1::EvaluateRe
         TANDEM_ASSIGN_OR_RETURN(internal::v1::ModelTask task,
                                 MakeModelTask(request.name(), request.artifact(), jobs, scheduler));
         TANDEM_ASSIGN_OR_RETURN(
-            const v1::DatasetSpec wanted,
-            local_data->EnsureNow(user, request.has_dataset() ? request.dataset() : task.spec().dataset(),
-                                  "dataset"));
-        absl::StatusOr<v1::DatasetSpec> dataset = datasets->Resolve(wanted);
-        if (!dataset.ok()) {
-          FieldViolations violations;
-          violations.AddAll("dataset", dataset.status());
-          return violations.ToStatus();
-        }
-        *task.mutable_evaluate()->mutable_dataset() = *std::move(dataset);
-        *task.mutable_evaluate()->mutable_request() = std::move(request);
+            *task.mutable_dataset(),
+            ResolveDataset(request.has_dataset() ? request.dataset() : task.spec().dataset(), user, datasets,
+                           local_data));
+        *task.mutable_evaluate() = std::move(request);
         TANDEM_ASSIGN_OR_RETURN(std::shared_ptr<ModelCall> call, models->Start(user, std::move(task)));
         return std::make_unique<AdaptedSource<v1::EvaluateResponse, internal::v1::ModelTaskOutput>>(
             std::move(call),

@@ -106,7 +106,12 @@ void DescribeModel(const Caller& caller, const v1::DescribeModelRequest& request
                    Reply<v1::ModelDescription> reply, JobMachine* jobs, const DatasetCatalog* datasets,
                    const LocalData* local_data, FairPool* user_pool);
 Source<v1::PredictResponse> Predict(const Caller& caller, const v1::PredictRequest& request, JobMachine* jobs,
-                                    const Scheduler* scheduler, ModelWorkers* models, FairPool* pool);
+                                    const Scheduler* scheduler, ModelWorkers* models,
+                                    const DatasetCatalog* datasets, const LocalData* local_data,
+                                    FairPool* pool, FairPool* user_pool);
+Source<v1::ExportModelResponse> ExportModel(const Caller& caller, const v1::ExportModelRequest& request,
+                                            JobMachine* jobs, const Scheduler* scheduler,
+                                            ModelWorkers* models, FairPool* pool);
 Source<v1::EvaluateResponse> Evaluate(const Caller& caller, const v1::EvaluateRequest& request,
                                       JobMachine* jobs, const Scheduler* scheduler, ModelWorkers* models,
                                       const DatasetCatalog* datasets, const LocalData* local_data,

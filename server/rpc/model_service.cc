@@ -10,9 +10,11 @@ std::unique_ptr<grpc::Service> MakeModelService(const CallParts* calls, const Rp
   service->Unary("DescribeModel", &rpc::DescribeModel, parts.jobs, parts.datasets, local_data,
                  parts.user_pool);
   service->Stream("Predict", {.most_bytes = RpcServer::kMaxReceiveBytes}, &rpc::Predict, parts.jobs,
-                  parts.scheduler, parts.models, parts.pool);
+                  parts.scheduler, parts.models, parts.datasets, local_data, parts.pool, parts.user_pool);
   service->Stream("Evaluate", {.most_bytes = kMostRequestBytes}, &rpc::Evaluate, parts.jobs, parts.scheduler,
                   parts.models, parts.datasets, local_data, parts.user_pool);
+  service->Stream("ExportModel", {}, &rpc::ExportModel, parts.jobs, parts.scheduler, parts.models,
+                  parts.pool);
   return service;
 }
 

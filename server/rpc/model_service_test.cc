@@ -213,6 +213,45 @@ TEST_F(ModelServiceTest, RefusesWrongRequests) {
   EXPECT_THAT(missing.error_message(), HasSubstr("model.safetensors"));
 }
 
+TEST_F(ModelServiceTest, ChecksPredictionsForADataSet) {
+  const std::string job = Trained();
+  v1::PredictRequest request = PredictOf(job, {"answer"});
+  request.set_split(v1::DATASET_SPLIT_TRAINING);
+  EXPECT_THAT(FieldsOf(Predict(request).status), ElementsAre("inputs"));
+  request.clear_inputs();
+  // The job's own data set, which this job lacks.
+  EXPECT_THAT(FieldsOf(Predict(request).status), ElementsAre("dataset"));
+  request.mutable_dataset()->set_name("none");
+  EXPECT_THAT(FieldsOf(Predict(request).status), ElementsAre("dataset.name"));
+  request.set_split(static_cast<v1::DatasetSplit>(9));
+  request.mutable_dataset()->mutable_normalization();
+  EXPECT_THAT(FieldsOf(Predict(request).status), ElementsAre("dataset.normalization", "split"));
+  request = PredictOf(job, {});
+  EXPECT_THAT(Predict(request).status.error_message(),
+              HasSubstr("give at least one sample, or dataset or split"));
+}
+
+TEST_F(ModelServiceTest, ExportsAModel) {
+  v1::ExportModelRequest request;
+  const auto exported = [&](std::string* bytes) {
+    auto context = Context();
+    auto reader = model_stub_->ExportModel(context.get(), request);
+    for (v1::ExportModelResponse response; reader->Read(&response);) *bytes += response.data();
+    return reader->Finish();
+  };
+  std::string bytes;
+  EXPECT_THAT(FieldsOf(exported(&bytes)), ElementsAre("name"));
+  request.set_name("jobs/none");
+  EXPECT_EQ(exported(&bytes).error_code(), StatusCode::NOT_FOUND);
+  request.set_name(Trained());
+  request.set_artifact("other.safetensors");
+  EXPECT_EQ(exported(&bytes).error_code(), StatusCode::NOT_FOUND);
+  request.clear_artifact();
+  const grpc::Status status = exported(&bytes);
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  EXPECT_EQ(bytes, "onnx");
+}
+
 TEST_F(ModelServiceTest, AJobWithoutAModelMayGetOne) {
   const std::string job = Create("lenet");
   const grpc::Status early = Predict(PredictOf(job, {"answer"})).status;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "server/jobs/model_artifact.h"
 #include "server/rpc/handlers.h"
@@ -49,6 +50,26 @@ absl::StatusOr<internal::v1::ModelTask> MakeModelTask(const std::string& name, c
     task.mutable_spec()->mutable_training()->clear_loss_scaling();
   }
   return task;
+}
+
+void CheckSamples(const v1::DatasetSpec& dataset, v1::DatasetSplit split, FieldViolations& violations) {
+  if (dataset.has_normalization()) {
+    violations.Add("dataset.normalization",
+                   "must be left out, because samples are normalised as in the job's training");
+  }
+  if (!v1::DatasetSplit_IsValid(split)) {
+    violations.Add("split", absl::StrCat("is ", static_cast<int>(split), ", which is not a split"));
+  }
+}
+
+absl::StatusOr<v1::DatasetSpec> ResolveDataset(const v1::DatasetSpec& dataset, const std::string& user,
+                                               const DatasetCatalog* datasets, const LocalData* local_data) {
+  TANDEM_ASSIGN_OR_RETURN(const v1::DatasetSpec here, local_data->EnsureNow(user, dataset, "dataset"));
+  absl::StatusOr<v1::DatasetSpec> resolved = datasets->Resolve(here);
+  if (resolved.ok()) return resolved;
+  FieldViolations violations;
+  violations.AddAll("dataset", resolved.status());
+  return violations.ToStatus();
 }
 
 }  // namespace tandem::rpc

@@ -17,10 +17,23 @@ constexpr size_t kMaxBytes = 12 << 20;
 constexpr size_t kMaxLabelBytes = 512;
 constexpr int kMaxTopK = 1000;
 
+// Returns whether the samples are those of a data set.
+bool HasDataset(const v1::PredictRequest& request) {
+  return request.has_dataset() || request.split() != v1::DATASET_SPLIT_UNSPECIFIED;
+}
+
 absl::Status CheckRequest(const v1::PredictRequest& request) {
+  TANDEM_RETURN_IF_ERROR(CheckSpecSize(request.dataset(), "dataset"));
   TANDEM_RETURN_IF_ERROR(ParseJobName(request.name()).status());
   FieldViolations violations;
-  if (request.inputs().empty()) violations.Add("inputs", "is empty; give at least one sample");
+  const bool has_dataset = HasDataset(request);
+  if (request.inputs().empty() && !has_dataset) {
+    violations.Add("inputs", "is empty; give at least one sample, or dataset or split");
+  }
+  if (!request.inputs().empty() && has_dataset) {
+    violations.Add("inputs", "must be empty, because dataset or split is set; give one of them");
+  }
+  CheckSamples(request.dataset(), request.split(), violations);
   if (request.inputs_size() > kMaxInputs) {
     violations.Add("inputs", absl::StrCat("has ", request.inputs_size(), " inputs; at most ", kMaxInputs,
                                           " are allowed; send them in several calls"));
@@ -54,15 +67,23 @@ absl::Status CheckRequest(const v1::PredictRequest& request) {
 }  // namespace
 
 Source<v1::PredictResponse> Predict(const Caller& caller, const v1::PredictRequest& request, JobMachine* jobs,
-                                    const Scheduler* scheduler, ModelWorkers* models, FairPool* pool) {
+                                    const Scheduler* scheduler, ModelWorkers* models,
+                                    const DatasetCatalog* datasets, const LocalData* local_data,
+                                    FairPool* pool, FairPool* user_pool) {
   TANDEM_RETURN_IF_ERROR(CheckRequest(request));
-  // Reads the database and no data set.
+  // Without a data set, only the database is read.
   return std::make_unique<DeferredSource<v1::PredictResponse>>(
-      pool, caller.user, static_cast<int64_t>(request.SpaceUsedLong()),
-      [jobs, scheduler, models, user = caller.user,
+      HasDataset(request) ? user_pool : pool, caller.user, static_cast<int64_t>(request.SpaceUsedLong()),
+      [jobs, scheduler, models, datasets, local_data, user = caller.user,
        request = v1::PredictRequest(request)]() mutable -> Source<v1::PredictResponse> {
         TANDEM_ASSIGN_OR_RETURN(internal::v1::ModelTask task,
                                 MakeModelTask(request.name(), request.artifact(), jobs, scheduler));
+        if (HasDataset(request)) {
+          TANDEM_ASSIGN_OR_RETURN(
+              *task.mutable_dataset(),
+              ResolveDataset(request.has_dataset() ? request.dataset() : task.spec().dataset(), user,
+                             datasets, local_data));
+        }
         *task.mutable_predict() = std::move(request);
         TANDEM_ASSIGN_OR_RETURN(std::shared_ptr<ModelCall> call, models->Start(user, std::move(task)));
         return std::make_unique<AdaptedSource<v1::PredictResponse, internal::v1::ModelTaskOutput>>(

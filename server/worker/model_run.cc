@@ -12,7 +12,9 @@
 #include "engine/base/sha256.h"
 #include "engine/base/status_macros.h"
 #include "engine/base/utf8.h"
+#include "engine/onnx/onnx_model.h"
 #include "engine/training/evaluation.h"
+#include "engine/training/model_samples.h"
 #include "engine/training/prediction.h"
 #include "engine/training/prediction_input.h"
 #include "engine/training/trained_model.h"
@@ -105,9 +107,7 @@ Tensor BatchOf(const Samples& samples, size_t begin, size_t end) {
   return batch;
 }
 
-absl::Status Predict(const ModelTask& task, const TrainedModel& model, Predictor& predictor,
-                     const WriteOutput& write) {
-  const v1::PredictRequest& request = task.predict();
+PredictionFormat FormatOf(const v1::PredictRequest& request, const TrainedModel& model) {
   PredictionFormat format;
   format.classifies = Classifies(model.spec.training().loss());
   if (request.has_top_k()) format.top_k = request.top_k();
@@ -117,6 +117,13 @@ absl::Status Predict(const ModelTask& task, const TrainedModel& model, Predictor
     format.target_mean = preparation->target_mean();
     format.target_deviation = preparation->target_deviation();
   }
+  return format;
+}
+
+absl::Status PredictInputs(const ModelTask& task, const TrainedModel& model, Predictor& predictor,
+                           const WriteOutput& write) {
+  const v1::PredictRequest& request = task.predict();
+  const PredictionFormat format = FormatOf(request, model);
   TANDEM_ASSIGN_OR_RETURN(const Samples samples, ReadSamples(model, task));
   ModelTaskOutput output;
   output.mutable_predict()->mutable_notices()->Assign(samples.notices.begin(), samples.notices.end());
@@ -151,15 +158,49 @@ Split SplitOf(v1::DatasetSplit split) {
   }
 }
 
+SampleChoice ChoiceOf(const ModelTask& task, bool is_own_dataset, v1::DatasetSplit split) {
+  SampleChoice choice;
+  choice.dataset = task.dataset();
+  choice.is_own_dataset = is_own_dataset;
+  choice.split = SplitOf(split);
+  return choice;
+}
+
+absl::Status PredictDataset(const ModelTask& task, const TrainedModel& model, Predictor& predictor,
+                            const WriteOutput& write) {
+  const v1::PredictRequest& request = task.predict();
+  ModelTaskOutput output;
+  v1::PredictResponse& response = *output.mutable_predict();
+  SampleChoice choice = ChoiceOf(task, !request.has_dataset(), request.split());
+  choice.on_notice = [&](absl::string_view notice) { response.add_notices(ToUtf8(notice)); };
+  TANDEM_ASSIGN_OR_RETURN(const ModelSamples samples, OpenModelSamples(model, choice));
+  if (const int64_t bytes = samples.data.info.memory_bytes;
+      task.memory_bytes() > 0 && bytes > task.memory_bytes()) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "cannot open the data set: its samples need ", bytes >> 20, " MiB of memory, more than the ",
+        task.memory_bytes() >> 20, " MiB that are allowed; give a smaller data set"));
+  }
+  size_t bytes = 0;
+  TANDEM_RETURN_IF_ERROR(
+      PredictSamples(samples, FormatOf(request, model), predictor, [&](v1::Prediction prediction) {
+        bytes += prediction.ByteSizeLong();
+        *response.add_predictions() = std::move(prediction);
+        if (bytes < kResponseBytes) return absl::OkStatus();
+        const absl::Status written = write(output);
+        response.Clear();
+        bytes = 0;
+        return written;
+      }));
+  return response.predictions().empty() ? absl::OkStatus() : write(output);
+}
+
 absl::Status Evaluate(const ModelTask& task, Device& device, const WriteOutput& write) {
-  const v1::EvaluateRequest& asked = task.evaluate().request();
+  const v1::EvaluateRequest& asked = task.evaluate();
   TANDEM_ASSIGN_OR_RETURN(const TrainedModel model, ReadModel(task));
   absl::Status written;
   ModelTaskOutput output;
   EvaluationRequest request;
-  request.dataset = task.evaluate().dataset();
-  request.is_own_dataset = !asked.has_dataset();
-  request.split = SplitOf(asked.split());
+  request.samples = ChoiceOf(task, !asked.has_dataset(), asked.split());
   for (const int metric : asked.metrics()) request.metrics.push_back(static_cast<v1::Metric>(metric));
   request.batch_size = asked.batch_size();
   request.memory_bytes = task.memory_bytes();
@@ -173,7 +214,7 @@ absl::Status Evaluate(const ModelTask& task, Device& device, const WriteOutput& 
     written = write(output);
     output.mutable_evaluate()->clear_notices();
   };
-  request.on_notice = [&](absl::string_view notice) {
+  request.samples.on_notice = [&](absl::string_view notice) {
     output.mutable_evaluate()->add_notices(ToUtf8(notice));
   };
   TANDEM_ASSIGN_OR_RETURN(*output.mutable_evaluate()->mutable_evaluation(),
@@ -186,6 +227,17 @@ absl::Status Evaluate(const ModelTask& task, Device& device, const WriteOutput& 
     }
   }
   return write(output);
+}
+
+absl::Status ExportModel(const ModelTask& task, const WriteOutput& write) {
+  TANDEM_ASSIGN_OR_RETURN(const TrainedModel model, ReadModel(task));
+  TANDEM_ASSIGN_OR_RETURN(const std::string file, ToOnnx(model));
+  ModelTaskOutput output;
+  for (size_t begin = 0; begin < file.size(); begin += kResponseBytes) {
+    output.mutable_export_model()->set_data(file.substr(begin, kResponseBytes));
+    TANDEM_RETURN_IF_ERROR(write(output));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status ReadData(const ModelTask& task, const WriteOutput& write) {
@@ -242,12 +294,15 @@ absl::Status ModelRun::Run(const ModelTask& task, const WriteOutput& write) {
       return ReadData(task, write);
     case ModelTask::kPredict: {
       TANDEM_ASSIGN_OR_RETURN(LoadedModel* const loaded, Load(task));
-      return Predict(task, loaded->model, loaded->predictor, write);
+      const auto predict = task.has_dataset() ? &PredictDataset : &PredictInputs;
+      return predict(task, loaded->model, loaded->predictor, write);
     }
     case ModelTask::kEvaluate: {
       TANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<Device> device, device_factory_(task.device()));
       return Evaluate(task, *device, write);
     }
+    case ModelTask::kExportModel:
+      return ExportModel(task, write);
     case ModelTask::KIND_NOT_SET:
       break;
   }

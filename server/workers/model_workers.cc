@@ -224,8 +224,13 @@ absl::StatusOr<std::unique_ptr<ModelProcess>> ModelWorkers::StartProcess(
   return ModelProcess::Start(command);
 }
 
+bool ModelWorkers::MayKeep(const internal::v1::ModelTask& task) {
+  // The memory of a data set would stay. A model without a checksum may change between two calls.
+  return task.has_predict() && !task.has_dataset() && !task.model_sha256().empty();
+}
+
 bool ModelWorkers::IsFor(const KeptProcess& kept, const ModelCall& call) {
-  return call.task_.has_predict() && kept.user == call.user_ && kept.model_path == call.task_.model_path() &&
+  return MayKeep(call.task_) && kept.user == call.user_ && kept.model_path == call.task_.model_path() &&
          kept.model_sha256 == call.task_.model_sha256();
 }
 
@@ -241,9 +246,7 @@ std::unique_ptr<ModelProcess> ModelWorkers::TakeKept(const ModelCall& call) {
 }
 
 void ModelWorkers::Keep(const ModelCall& call, std::unique_ptr<ModelProcess> process) {
-  if (options_.idle_time == absl::ZeroDuration() || !call.task_.has_predict()) return;
-  // A model without a checksum may change between two calls.
-  if (call.task_.model_sha256().empty()) return;
+  if (options_.idle_time == absl::ZeroDuration() || !MayKeep(call.task_)) return;
   std::unique_ptr<ModelProcess> oldest;  // Ends without the lock.
   MutexLock lock(&mutex_);
   if (stopping_) return;

@@ -55,9 +55,9 @@ class ModelCall final : public ItemSource<internal::v1::ModelTaskOutput> {
 
 // Runs model tasks in processes of tandem-worker. Thread-safe.
 //
-// A process ends with its call, except after a prediction: then it keeps the model for a while, for the same
-// user's next prediction with this model. A model without a checksum (of a running job, or of a checkpoint)
-// is not kept. So a process never holds the data of two users, or two models.
+// A process ends with its call, except after a prediction for inputs: then it keeps the model for a while,
+// for the same user's next inputs for this model. A model without a checksum (of a running job, or of a
+// checkpoint) is not kept. So a process never holds the data of two users, or two models.
 //
 // A few run at once, with low priority and without a lease; some wait; more are refused. A user's first
 // waiting call is never refused. Of several waiting users, the user with the fewest running calls is next,
@@ -118,6 +118,8 @@ class ModelWorkers {
   // Performs the call and returns its end.
   absl::Status Run(ModelCall& call) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::StatusOr<std::unique_ptr<ModelProcess>> StartProcess(const internal::v1::ModelTask& task) const;
+  // Returns whether the call may use a kept process, and whether its process may be kept.
+  static bool MayKeep(const internal::v1::ModelTask& task);
   static bool IsFor(const KeptProcess& kept, const ModelCall& call);
   // Returns the newest kept process for the call, or null.
   std::unique_ptr<ModelProcess> TakeKept(const ModelCall& call) ABSL_LOCKS_EXCLUDED(mutex_);

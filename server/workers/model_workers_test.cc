@@ -273,6 +273,17 @@ TEST(ModelWorkersTest, AProcessServesOneUserAndOneModel) {
   evaluation.mutable_evaluate();
   EXPECT_FALSE(Next(*Start(workers, std::move(evaluation))).ok());  // The fake process does not evaluate.
   EXPECT_EQ(Predict(workers, "pid"), pid);
+  // A data set's memory is not kept.
+  internal::v1::ModelTask samples;
+  samples.set_model_path("model");
+  samples.set_model_sha256("abc");
+  samples.mutable_predict();
+  samples.mutable_dataset();
+  const auto other = Next(*Start(workers, std::move(samples)));
+  ASSERT_TRUE(other.ok()) << other.status();
+  EXPECT_NE((*other)->predict().predictions(0).input(), pid);
+  EXPECT_TRUE(Ends((*other)->predict().predictions(0).input()));
+  EXPECT_EQ(Predict(workers, "pid"), pid);
 }
 
 TEST(ModelWorkersTest, AProcessWaitsForSomeTime) {

@@ -142,6 +142,31 @@ TEST_F(DataNamesTest, PredictionsReadATableAsTraining) {
   expect("header: false", Rows({"a", "b", "y"}, ",", /*header=*/false));
 }
 
+TEST_F(DataNamesTest, PredictionsForADataSet) {
+  WriteData("rows.csv", Rows({"a", "b", "y"}));
+  WriteData("swapped.csv", Rows({"b", "a", "y"}));
+  const std::string job = cli_.Train(absl::StrCat("dataset: {csv: {train: rows.csv}}", kExact));
+  for (const bool own : {true, false}) {
+    SCOPED_TRACE(own);
+    std::vector<std::string> command = {"predict", job, "--split", "training", "-o", "json"};
+    if (!own) {
+      command.insert(command.end(),
+                     {"--dataset", scratch_->Write("swapped.yaml", "csv: {train: swapped.csv}\n")});
+    }
+    const nlohmann::json rows = Json(cli_.Run(command));
+    ASSERT_EQ(rows.size(), kRows);
+    for (int row = 0; row < kRows; ++row) {
+      EXPECT_EQ(rows[row]["targets"][0].get<double>(), Y(row)) << row;
+      EXPECT_NEAR(rows[row]["outputs"][0].get<double>(), Y(row), 1e-3) << row;
+    }
+  }
+  ExpectRefused(cli_.Run({"predict", job, "--split", "validation"}), {"split: ", "no validation samples"});
+  WriteData("other.csv", Rows({"a", "c", "y"}));
+  ExpectRefused(
+      cli_.Run({"predict", job, "--dataset", scratch_->Write("other.yaml", "csv: {train: other.csv}\n")}),
+      {"csv.feature_columns", "no column 'b'", "'c'"});
+}
+
 // A number of a town, and of its row.
 int Level(int town) { return town * 17 % 23; }
 

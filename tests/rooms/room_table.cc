@@ -14,9 +14,9 @@ namespace tandem {
 namespace {
 
 // Rooms of the engine that read the API's messages.
-constexpr std::array<absl::string_view, 8> kProtoReaders = {
-    "engine/initializers", "engine/layers",  "engine/losses", "engine/optimizers",
-    "engine/schedules",    "engine/metrics", "engine/data",   "engine/training",
+constexpr std::array<absl::string_view, 9> kProtoReaders = {
+    "engine/initializers", "engine/layers", "engine/losses",   "engine/optimizers", "engine/schedules",
+    "engine/metrics",      "engine/data",   "engine/training", "engine/onnx",
 };
 
 // The room that every other room may use. It knows no messages and no devices.
@@ -87,6 +87,7 @@ const std::vector<Room>& RoomTable() {
       {"engine/data", 10},
       {"engine/checkpoint", 11},
       {"engine/training", 12},
+      {"engine/onnx", 13},
 
       {"server/store", 0},
       {"server/clusters/slurm", 1},

@@ -20,6 +20,7 @@ void AddPredict(Command app, Session& session, int& exit_code);
 void AddWatch(Command app, Session& session, int& exit_code);
 void AddLogs(Command app, Session& session, int& exit_code);
 void AddDownload(Command app, Session& session, int& exit_code);
+void AddExport(Command app, Session& session, int& exit_code);
 void AddTensorBoard(Command app, Session& session, int& exit_code);
 void AddCancel(Command app, Session& session, int& exit_code);
 void AddPause(Command app, Session& session, int& exit_code);

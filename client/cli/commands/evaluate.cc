@@ -4,7 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/cli/commands/commands.h"
-#include "client/cli/dataset_source.h"
+#include "client/cli/commands/sample_options.h"
 #include "client/cli/format.h"
 #include "client/cli/job_reference.h"
 #include "client/cli/printable.h"
@@ -90,15 +90,8 @@ absl::StatusOr<v1::EvaluateRequest> MakeRequest(const EvaluateOptions& options) 
   v1::EvaluateRequest request;
   request.set_artifact(options.artifact);
   request.set_batch_size(options.batch_size);
-  if (!options.dataset.empty()) {
-    absl::StatusOr<v1::DatasetSpec> dataset = FindDataset(options.dataset);
-    if (!dataset.ok()) return dataset.status();
-    *request.mutable_dataset() = *std::move(dataset);
-  }
-  if (!options.split.empty()) {
-    const auto* split = FindEnumValue(*v1::DatasetSplit_descriptor(), options.split);
-    request.set_split(static_cast<v1::DatasetSplit>(split->number()));
-  }
+  const absl::Status status = ReadSamples(options.dataset, options.split, &request);
+  if (!status.ok()) return status;
   for (const std::string& name : options.metrics) {
     const auto* metric = FindEnumValue(*v1::Metric_descriptor(), name);
     if (metric == nullptr || metric->number() == 0) {
@@ -154,15 +147,7 @@ void AddEvaluate(Command app, Session& session, int& exit_code) {
   const Command command = app.AddCommand(
       "evaluate", "Measure a job's model on a data set (default: the job's own validation samples)");
   command.AddOption("JOB", options->job, "The job's id, or the beginning of it").Required();
-  command
-      .AddOption("--dataset", options->dataset,
-                 "The data set: its name, or a file in the form of a job's `dataset`")
-      .ValueName("DATASET");
-  command
-      .AddOption("--split", options->split,
-                 "training or validation (default: validation, or training without validation samples)")
-      .ValueName("SPLIT")
-      .OneOf({"training", "validation"});
+  AddSampleOptions(command, options->dataset, options->split);
   command
       .AddOption("--metric", options->metrics,
                  "Metrics besides the loss (default: the job's metrics); may be given several times")

@@ -1,19 +1,17 @@
-#include <algorithm>
 #include <deque>
 #include <iterator>
+#include <utility>
 #include <variant>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
-#include "absl/strings/str_replace.h"
 #include "client/cli/commands/commands.h"
 #include "client/cli/commands/predict_inputs.h"
+#include "client/cli/commands/prediction_table.h"
+#include "client/cli/commands/sample_options.h"
 #include "client/cli/format.h"
 #include "client/cli/job_reference.h"
 #include "client/cli/stream_notes.h"
-#include "client/cli/table.h"
 #include "client/lib/status_details.h"
 
 namespace tandem::cli {
@@ -28,57 +26,13 @@ constexpr int kUnsetTopK = -1;
 struct PredictOptions {
   std::string job;
   std::vector<std::string> inputs;
+  std::string dataset;
+  std::string split;
   std::string artifact;
   int top_k = kUnsetTopK;
   bool outputs = false;
   bool csv = false;
 };
-
-std::string ClassName(const v1::ClassScore& score) {
-  return score.name().empty() ? absl::StrCat("class ", score.index()) : score.name();
-}
-
-std::string Percent(double probability) { return absl::StrFormat("%.1f%%", 100 * probability); }
-
-std::string Outputs(const v1::Prediction& prediction) {
-  return absl::StrJoin(prediction.outputs(), " ", [](std::string* text, double output) {
-    absl::StrAppend(text, FormatSetting(output));
-  });
-}
-
-std::string RenderTable(const std::vector<v1::Prediction>& predictions, const Style& style) {
-  const bool several = std::any_of(predictions.begin(), predictions.end(),
-                                   [](const v1::Prediction& prediction) { return prediction.sample() > 0; });
-  const bool classes =
-      std::any_of(predictions.begin(), predictions.end(),
-                  [](const v1::Prediction& prediction) { return !prediction.classes().empty(); });
-  const bool outputs =
-      std::any_of(predictions.begin(), predictions.end(),
-                  [](const v1::Prediction& prediction) { return !prediction.outputs().empty(); });
-  std::vector<Table::Column> columns = {{"INPUT"}};
-  if (several) columns.push_back({"SAMPLE", true});
-  if (classes) columns.insert(columns.end(), {{"CLASS"}, {"PROBABILITY", true}, {"THEN"}});
-  if (outputs) columns.push_back({"OUTPUT"});
-  Table table(columns);
-  for (const v1::Prediction& prediction : predictions) {
-    std::vector<std::string> row = {prediction.input()};
-    if (several) row.push_back(absl::StrCat(prediction.sample()));
-    if (classes) {
-      std::vector<std::string> others;
-      for (int i = 1; i < prediction.classes_size(); ++i) {
-        others.push_back(absl::StrCat(ClassName(prediction.classes(i)), " ",
-                                      Percent(prediction.classes(i).probability())));
-      }
-      const bool any = !prediction.classes().empty();
-      row.push_back(any ? ClassName(prediction.classes(0)) : "");
-      row.push_back(any ? Percent(prediction.classes(0).probability()) : "");
-      row.push_back(absl::StrJoin(others, ", "));
-    }
-    if (outputs) row.push_back(Outputs(prediction));
-    table.AddRow(std::move(row));
-  }
-  return table.Render(style);
-}
 
 // Prints the daemon's problems with inputs, by their files' names.
 int FailInputs(Session& session, const v1::PredictRequest& request, const absl::Status& status) {
@@ -94,62 +48,6 @@ int FailInputs(Session& session, const v1::PredictRequest& request, const absl::
   }
   return ExitCodeOf(status);
 }
-
-// Returns a CSV field (RFC 4180).
-std::string CsvField(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  return absl::StrCat("\"", absl::StrReplaceAll(text, {{"\"", "\"\""}}), "\"");
-}
-
-// Predictions as a CSV table with all digits. Holds only the table's text, because a table may have millions
-// of rows. A network's output has a column for each number.
-class CsvText {
- public:
-  // Appends the predictions of a call. The first call chooses the columns: the predictions of a model have
-  // equal numbers of classes and outputs.
-  void Add(const std::vector<v1::Prediction>& predictions) {
-    if (text_.empty()) Begin(predictions);
-    for (const v1::Prediction& prediction : predictions) {
-      absl::StrAppend(&text_, CsvField(prediction.input()), ",", prediction.sample());
-      for (int i = 0; i < classes_; ++i) {
-        if (i >= prediction.classes_size()) {
-          text_ += ",,";
-          continue;
-        }
-        const v1::ClassScore& score = prediction.classes(i);
-        absl::StrAppend(&text_, ",",
-                        score.name().empty() ? absl::StrCat(score.index()) : CsvField(score.name()), ",",
-                        absl::StrFormat("%.17g", score.probability()));
-      }
-      for (int i = 0; i < outputs_; ++i) {
-        text_ += ",";
-        if (i < prediction.outputs_size()) absl::StrAppendFormat(&text_, "%.9g", prediction.outputs(i));
-      }
-      text_ += "\n";
-    }
-  }
-
-  const std::string& text() const { return text_; }
-
- private:
-  void Begin(const std::vector<v1::Prediction>& predictions) {
-    for (const v1::Prediction& prediction : predictions) {
-      classes_ = std::max(classes_, prediction.classes_size());
-      outputs_ = std::max(outputs_, prediction.outputs_size());
-    }
-    text_ = "input,sample";
-    for (int i = 0; i < classes_; ++i) {
-      const std::string rank = i == 0 ? "" : absl::StrCat("_", i + 1);
-      absl::StrAppend(&text_, ",class", rank, ",probability", rank);
-    }
-    for (int i = 0; i < outputs_; ++i) absl::StrAppend(&text_, ",output_", i);
-    text_ += "\n";
-  }
-
-  int classes_ = 0;
-  int outputs_ = 0;
-  std::string text_;
-};
 
 // Deals the inputs to calls, in order. Reads a file when a call has room for it.
 class InputCalls {
@@ -220,68 +118,139 @@ std::variant<std::vector<v1::Prediction>, int> CallPredict(Session& session, cli
   return answers;
 }
 
+// Predictions until they are printed.
+class Shown {
+ public:
+  Shown(Session& session, bool csv) : session_(session), is_csv_(csv) {}
+
+  void Add(std::vector<v1::Prediction> predictions) {
+    for (v1::Prediction& prediction : predictions) session_.MakeShowable(&prediction);
+    if (is_csv_) {
+      csv_.Add(predictions);
+    } else {
+      std::move(predictions.begin(), predictions.end(), std::back_inserter(predictions_));
+    }
+  }
+
+  void Print() {
+    const OutputFormat format = session_.options.output;
+    session_.terminal().Out(is_csv_                         ? csv_.text()
+                            : format == OutputFormat::kJson ? ToJson(Pointers(predictions_), Zeros::kShown)
+                            : session_.structured()         ? Structured(format, Pointers(predictions_))
+                                                    : PredictionTable(predictions_, session_.style()));
+  }
+
+ private:
+  Session& session_;
+  const bool is_csv_;
+  PredictionCsv csv_;
+  std::vector<v1::Prediction> predictions_;  // If not as CSV.
+};
+
+// Adds the predictions for files. Returns an exit code.
+int PredictInputs(Session& session, client::Client& client, const PredictOptions& options, const v1::Job& job,
+                  const v1::PredictRequest& common, Shown& shown) {
+  std::vector<std::string> notes;
+  absl::StatusOr<std::vector<std::string>> files = PredictFiles(options.inputs, notes);
+  if (!files.ok()) return session.Fail(files.status());
+  for (const std::string& note : notes) session.terminal().Err(Printable(absl::StrCat(note, "\n")));
+  int64_t sample_elements = 1;
+  for (const int64_t extent : job.spec().model().input().shape()) sample_elements *= extent;
+  InputCalls calls(*std::move(files), sample_elements);
+  TableNumbers numbers;
+  while (calls.HasMore()) {
+    v1::PredictRequest request = common;
+    const absl::StatusOr<InputPart> part = calls.Fill(&request);
+    if (!part.ok()) return session.Fail(part.status());
+    auto answered = CallPredict(session, client, std::move(request), *part, numbers);
+    if (const int* const exit_code = std::get_if<int>(&answered)) return *exit_code;
+    shown.Add(std::get<std::vector<v1::Prediction>>(std::move(answered)));
+  }
+  return kSucceeded;
+}
+
+// Adds the predictions for the samples of a data set. Returns an exit code.
+int PredictDataset(Session& session, client::Client& client, const v1::PredictRequest& request,
+                   Shown& shown) {
+  Terminal& terminal = session.terminal();
+  const bool live = terminal.Interactive() && !session.structured();
+  const auto clear = [&] {
+    if (live) terminal.Out("\r\x1b[K");
+  };
+  if (live) terminal.Out("the daemon opens the model and the samples");
+  StreamNotes observer(terminal, [&](absl::string_view note) {
+    clear();
+    terminal.Err(absl::StrCat(note, "\n"));
+  });
+  int64_t samples = 0;
+  const absl::Status status = client.Predict(request, observer, [&](const v1::PredictResponse& response) {
+    clear();
+    for (const std::string& notice : response.notices()) {
+      terminal.Err(Printable(absl::StrCat("notice: ", notice, "\n")));
+    }
+    samples += response.predictions_size();
+    shown.Add({response.predictions().begin(), response.predictions().end()});
+    if (live) terminal.Out(absl::StrCat(FormatCount(samples), " samples"));
+  });
+  clear();
+  if (absl::IsCancelled(status) && terminal.Interrupted()) return kDetached;
+  return status.ok() ? kSucceeded : session.Fail(status);
+}
+
+absl::StatusOr<v1::PredictRequest> MakeRequest(const PredictOptions& options) {
+  v1::PredictRequest request;
+  request.set_artifact(options.artifact);
+  const int default_top_k = options.csv ? 1 : 5;
+  request.set_top_k(options.top_k == kUnsetTopK ? default_top_k : options.top_k);
+  // Without classes and outputs there would be nothing to show.
+  if (options.outputs || request.top_k() == 0) request.set_outputs(true);
+  const absl::Status status = ReadSamples(options.dataset, options.split, &request);
+  if (!status.ok()) return status;
+  const bool has_dataset = !options.dataset.empty() || !options.split.empty();
+  if (!has_dataset && options.inputs.empty()) {
+    return absl::InvalidArgumentError(
+        "cannot predict: there are no samples; give a file, or --dataset or --split");
+  }
+  if (has_dataset && !options.inputs.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("cannot predict: --dataset or --split is given, and the file ", options.inputs[0],
+                     "; give one of them"));
+  }
+  return request;
+}
+
 int RunPredict(Session& session, const PredictOptions& options) {
   if (options.csv && session.structured()) {
     return session.Fail(
         absl::InvalidArgumentError("cannot print predictions: --csv and --output are given; give one"));
   }
+  absl::StatusOr<v1::PredictRequest> request = MakeRequest(options);
+  if (!request.ok()) return session.Fail(request.status());
   const absl::StatusOr<client::Client*> client = session.Connect();
   if (!client.ok()) return session.Fail(client.status());
   const absl::StatusOr<v1::Job> job = FindJob(**client, options.job);
   if (!job.ok()) return session.Fail(job.status());
-  Terminal& terminal = session.terminal();
-  std::vector<std::string> notes;
-  absl::StatusOr<std::vector<std::string>> files = PredictFiles(options.inputs, notes);
-  if (!files.ok()) return session.Fail(files.status());
-  for (const std::string& note : notes) terminal.Err(Printable(absl::StrCat(note, "\n")));
-  int64_t sample_elements = 1;
-  for (const int64_t extent : job->spec().model().input().shape()) sample_elements *= extent;
-  const int default_top_k = options.csv ? 1 : 5;
-  v1::PredictRequest empty;
-  empty.set_name(job->name());
-  empty.set_artifact(options.artifact);
-  empty.set_top_k(options.top_k == kUnsetTopK ? default_top_k : options.top_k);
-  // Without classes and outputs there would be nothing to show.
-  if (options.outputs || empty.top_k() == 0) empty.set_outputs(true);
-
-  InputCalls calls(*std::move(files), sample_elements);
-  TableNumbers numbers;
-  CsvText csv;
-  std::vector<v1::Prediction> predictions;  // If not as CSV.
-  while (calls.HasMore()) {
-    v1::PredictRequest request = empty;
-    const absl::StatusOr<InputPart> part = calls.Fill(&request);
-    if (!part.ok()) return session.Fail(part.status());
-    auto answered = CallPredict(session, **client, std::move(request), *part, numbers);
-    if (const int* const exit_code = std::get_if<int>(&answered)) return *exit_code;
-    auto& answers = std::get<std::vector<v1::Prediction>>(answered);
-    for (v1::Prediction& answer : answers) session.MakeShowable(&answer);
-    if (options.csv) {
-      csv.Add(answers);
-    } else {
-      std::move(answers.begin(), answers.end(), std::back_inserter(predictions));
-    }
-  }
-  terminal.Out(options.csv                                     ? csv.text()
-               : session.options.output == OutputFormat::kJson ? ToJson(Pointers(predictions), Zeros::kShown)
-               : session.structured() ? Structured(session.options.output, Pointers(predictions))
-                                      : RenderTable(predictions, session.style()));
-  return kSucceeded;
+  request->set_name(job->name());
+  Shown shown(session, options.csv);
+  const int exit_code = options.inputs.empty()
+                            ? PredictDataset(session, **client, *request, shown)
+                            : PredictInputs(session, **client, options, *job, *request, shown);
+  if (exit_code == kSucceeded) shown.Print();
+  return exit_code;
 }
 
 }  // namespace
 
 void AddPredict(Command app, Session& session, int& exit_code) {
   auto options = std::make_shared<PredictOptions>();
-  const Command command =
-      app.AddCommand("predict", "Compute a model's predictions for pictures, NPY or CSV files");
+  const Command command = app.AddCommand(
+      "predict", "Compute a model's predictions for pictures, NPY or CSV files, or for a data set");
   command.AddOption("JOB", options->job, "The job's id, or the beginning of it").Required();
-  command
-      .AddOption(
-          "INPUT", options->inputs,
-          "Picture, or folder of pictures at any depth; NPY file with a sample, or with several along a "
-          "first dimension; CSV table with a sample in each row")
-      .Required();
+  command.AddOption(
+      "INPUT", options->inputs,
+      "Picture, or folder of pictures at any depth; NPY file with a sample, or with several along a "
+      "first dimension; CSV table with a sample in each row");
+  AddSampleOptions(command, options->dataset, options->split);
   command
       .AddOption(
           "-k,--top-k", options->top_k,

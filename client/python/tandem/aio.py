@@ -110,6 +110,9 @@ class Job:
     async def download(self, to: "Union[str, os.PathLike[str]]", artifact: Optional[str] = None) -> pathlib.Path:
         return await _run(self._job.download, to, artifact)
 
+    async def export(self, to: "Union[str, os.PathLike[str]]", artifact: str = tandem.job.MODEL) -> pathlib.Path:
+        return await _run(self._job.export, to, artifact)
+
     async def model(self, artifact: str = tandem.job.MODEL) -> "Dict[str, numpy.ndarray[Any, Any]]":
         return await _run(self._job.model, artifact)
 
@@ -117,11 +120,13 @@ class Job:
                        metrics: Union[str, Iterable[str]] = (), batch_size: int = 0) -> Evaluation:
         return await _run(self._job.evaluate, dataset, artifact=artifact, split=split, metrics=metrics, batch_size=batch_size)
 
-    async def predict(self, samples: Any, artifact: str = tandem.job.MODEL) -> "numpy.ndarray[Any, Any]":
-        return await _run(self._job.predict, samples, artifact)
+    async def predict(self, samples: Any = None, artifact: str = tandem.job.MODEL, *, dataset: Optional[DatasetLike] = None,
+                      split: str = "") -> "numpy.ndarray[Any, Any]":
+        return await _run(self._job.predict, samples, artifact, dataset=dataset, split=split)
 
-    async def classify(self, samples: Any, top_k: int = 1, artifact: str = tandem.job.MODEL) -> Classes:
-        return await _run(self._job.classify, samples, top_k, artifact)
+    async def classify(self, samples: Any = None, top_k: int = 1, artifact: str = tandem.job.MODEL, *,
+                       dataset: Optional[DatasetLike] = None, split: str = "") -> Classes:
+        return await _run(self._job.classify, samples, top_k, artifact, dataset=dataset, split=split)
 
     async def epochs(self) -> List[Epoch]:
         return await _run(self._job.epochs)

@@ -46,6 +46,18 @@ class Classes:
     probabilities: "numpy.ndarray[Any, Any]"
     # The classes' names; empty where a class has no name.
     names: List[List[str]]
+    # [samples]: the own class of each sample of a data set; -1 where a sample has none. None for other samples.
+    true_labels: "Optional[numpy.ndarray[Any, Any]]" = None
+
+
+def _part_of(path: pathlib.Path, verb: str) -> pathlib.Path:
+    """The file to write before it is renamed to `path`."""
+    # As root, a rename would replace a device such as /dev/null.
+    if path.exists() and not path.is_file():
+        raise InvalidRequest(f"cannot {verb} to {path}: it is not a regular file; name another file", "INVALID_ARGUMENT")
+    if not path.parent.is_dir():
+        raise InvalidRequest(f"cannot {verb} to {path}: there is no folder {path.parent}; create it", "INVALID_ARGUMENT")
+    return path.with_name(path.name + ".part")
 
 
 class History(Dict[str, "numpy.ndarray[Any, Any]"]):
@@ -222,13 +234,22 @@ class Job:
         elif artifact is None:
             is_own = _RESERVED.fullmatch(path.name) or any(one.name == path.name for one in self.get().artifacts)
             artifact = path.name if is_own else MODEL
-        # As root, a rename would replace a device such as /dev/null.
-        if path.exists() and not path.is_file():
-            raise InvalidRequest(f"cannot download to {path}: it is not a regular file; name another file", "INVALID_ARGUMENT")
-        if not path.parent.is_dir():
-            raise InvalidRequest(f"cannot download to {path}: there is no folder {path.parent}; create it", "INVALID_ARGUMENT")
-        part = path.with_name(path.name + ".part")
+        part = _part_of(path, "download")
         part.write_bytes(self.read(artifact))
+        part.replace(path)
+        return path
+
+    def export(self, to: "Union[str, os.PathLike[str]]", artifact: str = MODEL) -> pathlib.Path:
+        """Writes the model as an ONNX file, and returns the file's path. A present file is replaced.
+
+        The file's input "input" has the job's own samples, [batch, ...], before normalization; its output "output" has what
+        `predict` returns. `artifact` is the model, as for `model`. NotFound if there is no model yet.
+        """
+        path = pathlib.Path(to)
+        part = _part_of(path, "export")
+        request = model_service_pb2.ExportModelRequest(name=self.name, artifact=artifact)
+        part.write_bytes(b"".join(response.data for response in self._client.connection.call(
+            lambda request, timeout: list(self._client.calls.models.export_model(request, timeout=NO_TIMEOUT)), request)))
         part.replace(path)
         return path
 
@@ -247,12 +268,7 @@ class Job:
         the job's: ["accuracy", "confusion_matrix"].
         """
         request = model_service_pb2.EvaluateRequest(name=self.name, artifact=artifact, batch_size=batch_size)
-        if isinstance(dataset, dataset_pb2.DatasetSpec):
-            request.dataset.CopyFrom(dataset)
-        elif dataset is not None:
-            request.dataset.CopyFrom(self._client.parse({"dataset": {"name": dataset.removeprefix("datasets/")} if isinstance(dataset, str) else dataset}).dataset)
-        if split:
-            request.split = _enum(model_service_pb2.DatasetSplit, "DATASET_SPLIT_", "split", split)
+        self._choose(request, dataset, split)
         if isinstance(metrics, str):
             metrics = [metrics]
         request.metrics.extend(_enum(metric_pb2.Metric, "METRIC_", "metrics", name) for name in metrics)
@@ -262,7 +278,18 @@ class Job:
         return Evaluation(measures(evaluation), evaluation.samples, evaluation.classification,
                           [notice for response in responses for notice in response.notices])
 
-    def predict(self, samples: Any, artifact: str = MODEL) -> "numpy.ndarray[Any, Any]":
+    def _choose(self, request: "Union[model_service_pb2.EvaluateRequest, model_service_pb2.PredictRequest]",
+                dataset: Optional[DatasetLike], split: str) -> None:
+        """Sets the data set and its part."""
+        if isinstance(dataset, dataset_pb2.DatasetSpec):
+            request.dataset.CopyFrom(dataset)
+        elif dataset is not None:
+            request.dataset.CopyFrom(self._client.parse({"dataset": {"name": dataset.removeprefix("datasets/")} if isinstance(dataset, str) else dataset}).dataset)
+        if split:
+            request.split = _enum(model_service_pb2.DatasetSplit, "DATASET_SPLIT_", "split", split)
+
+    def predict(self, samples: Any = None, artifact: str = MODEL, *, dataset: Optional[DatasetLike] = None,
+                split: str = "") -> "numpy.ndarray[Any, Any]":
         """The network's outputs for samples; for classifiers, the logits. The samples are prepared like the job's
         samples.
 
@@ -271,37 +298,54 @@ class Job:
         are matched by their names, and other columns are left out. Columns without names, which pandas numbers from 0, are
         taken in their order. InvalidRequest if another column's name is not a text. `artifact` is the model, as for `model`.
 
+        Without `samples`, the samples are those of a data set, in order: `dataset` and `split` are as for `evaluate`, and at
+        least one of them is given.
+
         A warning names each cell that is no category of the model. InvalidRequest if an array has masked values.
         """
-        predictions, many = self._ask(samples, artifact, top_k=0, outputs=True)
+        predictions, many = self._ask(samples, artifact, dataset, split, top_k=0, outputs=True)
         outputs = numpy.array([numpy.array(one.outputs, "float32").reshape(tuple(one.output_shape)) for one in predictions])
         return outputs if many else outputs[0]
 
-    def classify(self, samples: Any, top_k: int = 1, artifact: str = MODEL) -> Classes:
+    def classify(self, samples: Any = None, top_k: int = 1, artifact: str = MODEL, *, dataset: Optional[DatasetLike] = None,
+                 split: str = "") -> Classes:
         """The likeliest classes of samples, as `predict` takes them."""
-        predictions, _ = self._ask(samples, artifact, top_k=top_k, outputs=False)
+        predictions, _ = self._ask(samples, artifact, dataset, split, top_k=top_k, outputs=False)
+        of_dataset = any(one.HasField("true_class") for one in predictions)
         return Classes(numpy.array([[one.index for one in each.classes] for each in predictions]),
                        numpy.array([[one.probability for one in each.classes] for each in predictions]),
-                       [[one.name for one in each.classes] for each in predictions])
+                       [[one.name for one in each.classes] for each in predictions],
+                       numpy.array([one.true_class.index if one.HasField("true_class") else -1 for one in predictions])
+                       if of_dataset else None)
 
-    def _ask(self, samples: Any, artifact: str, top_k: int, outputs: bool) -> "tuple[List[prediction_pb2.Prediction], bool]":
+    def _ask(self, samples: Any, artifact: str, dataset: Optional[DatasetLike], split: str, top_k: int,
+             outputs: bool) -> "tuple[List[prediction_pb2.Prediction], bool]":
+        if (samples is None) == (dataset is None and not split):
+            raise InvalidRequest("cannot predict: give either samples, or dataset or split", "INVALID_ARGUMENT")
+        if samples is None:
+            request = model_service_pb2.PredictRequest(name=self.name, artifact=artifact, top_k=top_k, outputs=outputs)
+            self._choose(request, dataset, split)
+            return self._call_predict(request), True
         # A pandas.Series has no columns, and is an array.
         is_frame = hasattr(samples, "to_csv") and hasattr(samples, "columns")
         parts, many = (_rows_of(samples), True) if is_frame else self._arrays_of(samples)
         predictions: List[prediction_pb2.Prediction] = []
         for count, part in parts:
             request = model_service_pb2.PredictRequest(name=self.name, artifact=artifact, top_k=top_k, outputs=outputs, inputs=[part])
-            responses = self._client.connection.call(
-                lambda request, timeout: list(self._client.calls.models.predict(request, timeout=NO_TIMEOUT)), request)
-            answers = [one for response in responses for one in response.predictions]
-            for notice in [notice for response in responses for notice in response.notices]:
-                # At the caller of `predict` or `classify`.
-                warnings.warn(notice, stacklevel=3)
+            answers = self._call_predict(request)
             if len(answers) != count:
                 raise InvalidRequest(f"cannot predict: {count} samples gave {len(answers)} predictions; "
                                      "if the table's columns are named by numbers, give it the names of the training table", "INVALID_ARGUMENT")
             predictions += answers
         return predictions, many
+
+    def _call_predict(self, request: model_service_pb2.PredictRequest) -> List[prediction_pb2.Prediction]:
+        responses = self._client.connection.call(
+            lambda request, timeout: list(self._client.calls.models.predict(request, timeout=NO_TIMEOUT)), request)
+        for notice in [notice for response in responses for notice in response.notices]:
+            # At the caller of `predict` or `classify`.
+            warnings.warn(notice, stacklevel=4)
+        return [one for response in responses for one in response.predictions]
 
     def _arrays_of(self, samples: Any) -> "tuple[Iterator[tuple[int, prediction_pb2.PredictInput]], bool]":
         """The parts of an array that fit into a call, each with the number of its samples, and whether the array has several samples."""

@@ -62,6 +62,20 @@ int Read(const internal::v1::ModelTask& task) {
 // Returns an exit code, or nothing after a task that it ended. `is_first`: the process's first task.
 std::optional<int> Perform(const internal::v1::ModelTask& task, bool is_first) {
   if (task.has_data()) return Read(task);
+  if (task.has_export_model()) {
+    ModelTaskOutput output;
+    for (const char* part : {"on", "nx"}) {
+      output.mutable_export_model()->set_data(part);
+      if (!WriteFrame(output, STDOUT_FILENO).ok()) return 9;
+    }
+    End(0, "");
+    return std::nullopt;
+  }
+  if (task.has_dataset()) {
+    Answer(absl::StrCat(getpid()));
+    End(0, "");
+    return std::nullopt;
+  }
   if (task.predict().inputs().empty()) return 2;
   const std::string& label = task.predict().inputs(0).label();
   if (label == "answer") {

@@ -259,6 +259,26 @@ def check_predict(job: tandem.Job) -> None:
     tandem.job.MOST_SAMPLES = 3
     assert numpy.allclose(job.predict(samples), logits, rtol=1e-5, atol=1e-6)
 
+    file = job.export(SCRATCH / "model.onnx")
+    assert file == SCRATCH / "model.onnx" and file.stat().st_size > 4 * sum(each.size for each in job.model().values()), file
+    assert not list(SCRATCH.glob("model.onnx.*"))
+
+    # The samples of a data set.
+    said = json.loads(subprocess.run([PROGRAM, "predict", job.name, "--split", "training", "-o", "json"], check=True,
+                                     stdout=subprocess.PIPE).stdout)
+    own = job.classify(split="training")
+    assert own.true_labels is not None and own.true_labels.tolist() == [int(one["true_class"]["index"]) for one in said]
+    assert own.labels[:, 0].tolist() == [int(one["classes"][0]["index"]) for one in said]
+    assert job.predict(split="training").shape == (len(said), 4) and classes.true_labels is None
+    accuracy = job.evaluate(split="training", metrics="accuracy").measures["accuracy"]
+    assert not abs((own.labels[:, 0] == own.true_labels).mean() - accuracy) > 1e-9, accuracy
+    for ask in (lambda: job.predict(), lambda: job.predict(samples, split="training"), lambda: job.predict(samples, dataset="a")):
+        try:
+            ask()
+            raise SystemExit("predicted without a choice of samples")
+        except tandem.InvalidRequest as error:
+            assert "give either samples, or dataset or split" in str(error), error
+
 
 def check_predict_frames(client: tandem.Client) -> None:
     """Rows of a DataFrame are matched by their columns' names, in parts too, and rows without names by position."""

@@ -1,0 +1,77 @@
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <system_error>
+
+#include "absl/strings/str_cat.h"
+#include "client/cli/artifact_download.h"
+#include "client/cli/commands/commands.h"
+#include "client/cli/format.h"
+#include "client/cli/job_reference.h"
+#include "client/cli/printable.h"
+#include "client/cli/stream_notes.h"
+#include "engine/base/env.h"
+
+namespace tandem::cli {
+namespace {
+
+struct ExportOptions {
+  std::string job;
+  std::string path;
+  std::string artifact;
+  bool force = false;
+};
+
+int RunExport(Session& session, const ExportOptions& options) {
+  const absl::StatusOr<client::Client*> client = session.Connect();
+  if (!client.ok()) return session.Fail(client.status());
+  const absl::StatusOr<v1::Job> job = FindJob(**client, options.job);
+  if (!job.ok()) return session.Fail(job.status());
+  std::string path = options.path;
+  if (path.empty()) {
+    const absl::StatusOr<std::string> name = FolderNameOf(*job);
+    if (!name.ok()) return session.Fail(name.status());
+    path = absl::StrCat(*name, ".onnx");
+  }
+  std::error_code unseen;
+  if (!options.force && std::filesystem::exists(path, unseen)) {
+    return session.Fail(absl::AlreadyExistsError(absl::StrCat(
+        "cannot export to ", path, ": another file is there; --force replaces it, or name another file")));
+  }
+  v1::ExportModelRequest request;
+  request.set_name(job->name());
+  request.set_artifact(options.artifact);
+  StreamNotes observer(session.terminal());
+  int64_t bytes = 0;
+  absl::Status transferred;
+  const absl::Status written = WriteFileAtomically(Env::Real(), path, [&](WritableFile& file) {
+    return transferred = (*client)->ExportModel(request, observer, [&](absl::string_view piece) {
+      bytes += static_cast<int64_t>(piece.size());
+      return file.Append(piece);
+    });
+  });
+  if (absl::IsCancelled(transferred) && session.terminal().Interrupted()) return kDetached;
+  if (!written.ok()) {
+    const int code = session.Fail(written);
+    return transferred.ok() ? kOutputLost : code;
+  }
+  session.terminal().Out(Printable(absl::StrCat(path, "  ", FormatBytes(bytes), "\n")));
+  return kSucceeded;
+}
+
+}  // namespace
+
+void AddExport(Command app, Session& session, int& exit_code) {
+  auto options = std::make_shared<ExportOptions>();
+  const Command command = app.AddCommand("export", "Write a job's model as an ONNX file, for other programs");
+  command.AddOption("JOB", options->job, "The job's id, or the beginning of it").Required();
+  command.AddOption("FILE", options->path, "The file to write (default: the job's id and .onnx)");
+  command
+      .AddOption("--artifact", options->artifact,
+                 "The job's model (default: model.safetensors); model-STEP.safetensors: that of a checkpoint")
+      .ValueName("NAME");
+  command.AddFlag("--force", options->force, "Replace another file");
+  command.Action([options, &session, &exit_code] { exit_code = RunExport(session, *options); });
+}
+
+}  // namespace tandem::cli

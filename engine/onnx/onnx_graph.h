@@ -1,0 +1,51 @@
+#ifndef TANDEM_ENGINE_ONNX_ONNX_GRAPH_H_
+#define TANDEM_ENGINE_ONNX_ONNX_GRAPH_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "engine/tensor/shape.h"
+#include "engine/tensor/tensor.h"
+#include "onnx/onnx_pb.h"
+
+namespace tandem {
+
+// An attribute of an ONNX node: its name and its value.
+using OnnxAttribute = std::pair<std::string, std::variant<int64_t, float, std::string, std::vector<int64_t>>>;
+
+// Appends nodes and tensors to the graph of an ONNX file. Values are known by their names. Thread-compatible.
+class OnnxGraph {
+ public:
+  // `graph` must outlive this object.
+  explicit OnnxGraph(onnx::GraphProto* graph) : graph_(graph) {}
+
+  // Appends a node and returns the name of its output, which is `output`, or a new name if that is empty. An
+  // empty input is an absent one.
+  std::string Add(absl::string_view type, std::vector<std::string> inputs,
+                  const std::vector<OnnxAttribute>& attributes = {}, std::string output = "");
+  // As Add, for a node with several outputs. An empty output is not computed.
+  void AddAll(absl::string_view type, const std::vector<std::string>& inputs,
+              const std::vector<OnnxAttribute>& attributes, const std::vector<std::string>& outputs);
+
+  // Append a tensor of the file and return its name.
+  std::string Scalar(double number);                              // float32.
+  std::string Integers(absl::Span<const int64_t> numbers);        // int64, one dimension.
+  std::string Floats(const Tensor& tensor);                       // float32, a new name.
+  void AddWeight(const std::string& name, const Tensor& tensor);  // float32.
+
+  // Returns the name of a new value.
+  std::string NewName();
+
+ private:
+  onnx::GraphProto* const graph_;
+  int names_ = 0;
+};
+
+}  // namespace tandem
+
+#endif  // TANDEM_ENGINE_ONNX_ONNX_GRAPH_H_
