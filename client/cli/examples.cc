@@ -32,6 +32,8 @@ constexpr std::pair<absl::string_view, absl::string_view> kExamples[] = {
     {"delete", "tandem delete lenet"},
     {"evaluate", "tandem evaluate lenet --split training --metric top_k"},
     {"predict", "tandem predict lenet photo.png --top-k 3"},
+    {"predict", "tandem predict lenet --split validation --csv > predictions.csv"},
+    {"export", "tandem export lenet lenet.onnx"},
     {"devices", "tandem devices"},
     {"devices list", "tandem devices list"},
     {"devices show", "tandem devices show gpu:0"},

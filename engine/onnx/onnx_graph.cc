@@ -22,6 +22,14 @@ void SetAttribute(const OnnxAttribute& attribute, onnx::AttributeProto& to) {
   }
 }
 
+onnx::TensorProto ToProto(const Tensor& tensor) {
+  onnx::TensorProto proto;
+  proto.set_data_type(onnx::TensorProto::FLOAT);
+  for (const int64_t extent : tensor.shape().extents()) proto.add_dims(extent);
+  proto.set_raw_data(tensor.raw_data(), tensor.bytes());
+  return proto;
+}
+
 }  // namespace
 
 std::string OnnxGraph::NewName() { return absl::StrCat("value_", names_++); }
@@ -51,26 +59,28 @@ std::string OnnxGraph::Scalar(double number) {
 }
 
 std::string OnnxGraph::Integers(absl::Span<const int64_t> numbers) {
-  onnx::TensorProto& tensor = *graph_->add_initializer();
-  tensor.set_name(NewName());
+  onnx::TensorProto tensor;
   tensor.set_data_type(onnx::TensorProto::INT64);
   tensor.add_dims(static_cast<int64_t>(numbers.size()));
   for (const int64_t number : numbers) tensor.add_int64_data(number);
-  return tensor.name();
+  return AddConstant(std::move(tensor));
 }
 
-std::string OnnxGraph::Floats(const Tensor& tensor) {
-  std::string name = NewName();
-  AddWeight(name, tensor);
-  return name;
-}
+std::string OnnxGraph::Floats(const Tensor& tensor) { return AddConstant(ToProto(tensor)); }
 
 void OnnxGraph::AddWeight(const std::string& name, const Tensor& tensor) {
   onnx::TensorProto& added = *graph_->add_initializer();
+  added = ToProto(tensor);
   added.set_name(name);
-  added.set_data_type(onnx::TensorProto::FLOAT);
-  for (const int64_t extent : tensor.shape().extents()) added.add_dims(extent);
-  added.set_raw_data(tensor.raw_data(), tensor.bytes());
+}
+
+std::string OnnxGraph::AddConstant(onnx::TensorProto constant) {
+  std::string& name = constants_[constant.SerializeAsString()];
+  if (!name.empty()) return name;
+  name = absl::StrCat("constant_", constants_.size());
+  constant.set_name(name);
+  *graph_->add_initializer() = std::move(constant);
+  return name;
 }
 
 }  // namespace tandem

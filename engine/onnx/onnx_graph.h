@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "engine/tensor/shape.h"
@@ -32,18 +33,23 @@ class OnnxGraph {
   void AddAll(absl::string_view type, const std::vector<std::string>& inputs,
               const std::vector<OnnxAttribute>& attributes, const std::vector<std::string>& outputs);
 
-  // Append a tensor of the file and return its name.
-  std::string Scalar(double number);                              // float32.
-  std::string Integers(absl::Span<const int64_t> numbers);        // int64, one dimension.
-  std::string Floats(const Tensor& tensor);                       // float32, a new name.
-  void AddWeight(const std::string& name, const Tensor& tensor);  // float32.
+  // Return the name of a constant of the file. Equal constants have the same name.
+  std::string Scalar(double number);                        // float32.
+  std::string Integers(absl::Span<const int64_t> numbers);  // int64, one dimension.
+  std::string Floats(const Tensor& tensor);                 // float32.
+  // Adds a float32 tensor with a name of its own.
+  void AddWeight(const std::string& name, const Tensor& tensor);
 
   // Returns the name of a new value.
   std::string NewName();
 
  private:
+  // Adds the constant, without a name, if there is no equal one. Returns the constant's name.
+  std::string AddConstant(onnx::TensorProto constant);
+
   onnx::GraphProto* const graph_;
   int names_ = 0;
+  absl::flat_hash_map<std::string, std::string> constants_;  // The names, by the serialized tensors.
 };
 
 }  // namespace tandem

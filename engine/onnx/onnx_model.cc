@@ -1,6 +1,8 @@
 #include "engine/onnx/onnx_model.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <map>
 #include <vector>
 
@@ -19,8 +21,6 @@ namespace {
 
 constexpr int kIrVersion = 8;
 constexpr int kOpset = 17;
-// A message of Protocol Buffers has less than 2 GiB. The rest is room for the nodes.
-constexpr int64_t kMostWeightBytes = (int64_t{2} << 30) - (int64_t{16} << 20);
 constexpr char kInput[] = "input";
 constexpr char kOutput[] = "output";
 
@@ -88,13 +88,6 @@ absl::StatusOr<std::vector<std::string>> NameValues(const Graph& graph, const Tr
 }  // namespace
 
 absl::StatusOr<std::string> ToOnnx(const TrainedModel& model) {
-  int64_t bytes = 0;
-  for (const auto& [name, weight] : model.weights) bytes += weight.bytes();
-  if (bytes > kMostWeightBytes) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("cannot export the model: its weights have ", bytes >> 20,
-                     " MiB, and an ONNX file has at most 2 GiB; use the safetensors file"));
-  }
   TANDEM_ASSIGN_OR_RETURN(const Graph graph, BuildPredictionGraph(model, model.trained_on.sample_type,
                                                                   /*samples=*/1, DType::kFloat32));
   onnx::ModelProto file;
@@ -129,6 +122,11 @@ absl::StatusOr<std::string> ToOnnx(const TrainedModel& model) {
     onnx::StringStringEntryProto& entry = *file.add_metadata_props();
     entry.set_key(key);
     entry.set_value(value);
+  }
+  if (const size_t bytes = file.ByteSizeLong(); bytes > std::numeric_limits<int32_t>::max()) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("cannot export the model: the file would have ", bytes >> 20,
+                     " MiB, and an ONNX file has at most 2 GiB; use the safetensors file"));
   }
   return file.SerializeAsString();
 }

@@ -14,8 +14,8 @@ namespace tandem {
 //   input [batch, ...]: samples of the data set before normalization, uint8, float32 or int32 tokens
 //   output [batch, ...]: the network's output, in the scale of the table
 //
-// The metadata are those of the model file, without the job. RESOURCE_EXHAUSTED: the weights have more than 2
-// GiB. UNIMPLEMENTED: the export does not know an op.
+// The metadata are those of the model file, without the job. RESOURCE_EXHAUSTED: the file would have more
+// than 2 GiB. DATA_LOSS: a weight is missing. UNIMPLEMENTED: the export does not know an op.
 absl::StatusOr<std::string> ToOnnx(const TrainedModel& model);
 
 }  // namespace tandem

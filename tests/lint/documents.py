@@ -113,6 +113,8 @@ class Sources:
                 flags |= self.flags_of(path)
         if name == "datasets":
             flags |= self.flags_of("client/cli/dataset_options.cc")
+        if any("AddSampleOptions(" in self.commands[path] for path in own):
+            flags |= self.flags_of("client/cli/commands/sample_options.h")
         if any("AddChanges(" in self.commands[path] for path in own):
             flags |= self.flags_of("client/cli/job_source.cc")
         if name in GROUPS and len(words) > 1 and re.fullmatch(r"[a-z]+", words[1]):

@@ -34,13 +34,21 @@ function writeNpy(file, type, shape, numbers) {
   const header = text.padEnd(Math.ceil((text.length + 11) / 64) * 64 - 11) + "\n";
   const start = Buffer.alloc(10, "\x93NUMPY\x01\x00", "latin1");
   start.writeUInt16LE(header.length, 8);
-  fs.writeFileSync(file, Buffer.concat([start, Buffer.from(header), Buffer.from(numbers.buffer, numbers.byteOffset, numbers.byteLength)]));
+  fs.writeFileSync(
+    file,
+    Buffer.concat([start, Buffer.from(header), Buffer.from(numbers.buffer, numbers.byteOffset, numbers.byteLength)]),
+  );
 }
 
 function writeData() {
   writeNpy(path.join(data, "tokens.npy"), "int32", [64, 9], drawn("int32", 64 * 9));
   writeNpy(path.join(data, "numbers.npy"), "float32", [64, 6, 3], drawn("float32", 64 * 18));
-  writeNpy(path.join(data, "labels.npy"), "uint8", [64], Uint8Array.from({length: 64}, (_, i) => i % 3));
+  writeNpy(
+    path.join(data, "labels.npy"),
+    "uint8",
+    [64],
+    Uint8Array.from({length: 64}, (_, i) => i % 3),
+  );
   const rows = Array.from({length: 64}, (_, i) => [i % 7, i % 11, 1000 + 30 * (i % 7) - 50 * (i % 11)].join(","));
   fs.writeFileSync(path.join(data, "table.csv"), `a,b,y\n${rows.join("\n")}\n`);
 }
@@ -80,7 +88,10 @@ async function check(name) {
   let worst = 0;
   for (const samples of [1, 5]) {
     const dims = [samples, ...shape.slice(1)];
-    const input = drawn(type, dims.reduce((a, b) => a * b));
+    const input = drawn(
+      type,
+      dims.reduce((a, b) => a * b),
+    );
     const file = writeSamples(name, type, dims, input);
     const said = JSON.parse(run("predict", `${name}@`, file, "--top-k", "0", "-o", "json"));
     const {output} = await session.run({input: new ort.Tensor(type, input, dims)});
@@ -89,7 +100,13 @@ async function check(name) {
     // Outputs that did not depend on the samples would prove nothing.
     const rows = new Set(said.map((each) => JSON.stringify(each.outputs)));
     assert.equal(rows.size, samples);
-    worst = Math.max(worst, difference(said.flatMap((each) => each.outputs), Array.from(output.data)));
+    worst = Math.max(
+      worst,
+      difference(
+        said.flatMap((each) => each.outputs),
+        Array.from(output.data),
+      ),
+    );
   }
   console.log(`${name}: the outputs differ by ${worst.toExponential(1)} at most, relative to the largest output`);
   assert.ok(worst <= RELATIVE, `${name} differs`);
@@ -102,8 +119,18 @@ async function main() {
     const training = /^training:/m.test(job) ? [] : ["--set", "training.loss=softmax_cross_entropy"];
     const yaml = path.join(data, `${name}.yaml`);
     fs.writeFileSync(yaml, job);
-    run("submit", yaml, ...training, "--set", "training.optimizer.adam.learning_rate=0.01", "--set", "training.global_batch_size=32",
-      "--set", "training.epochs=2", "--follow");
+    run(
+      "submit",
+      yaml,
+      ...training,
+      "--set",
+      "training.optimizer.adam.learning_rate=0.01",
+      "--set",
+      "training.global_batch_size=32",
+      "--set",
+      "training.epochs=2",
+      "--follow",
+    );
     await check(name);
   }
 }
