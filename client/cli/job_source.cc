@@ -55,9 +55,21 @@ void AddChanges(Command command, JobSource& source) {
       .ValueName("FILE");
 }
 
-int UploadWeights(Session& session, client::Client& client, const JobSource& source, v1::JobSpec* spec) {
-  if (source.weights.empty()) return kSucceeded;
-  absl::StatusOr<client::UploadPlan> plan = client::PlanFileUpload(source.weights);
+bool MayTakeWeights(Session& session, const std::string& weights, const std::string& name,
+                    const v1::JobSpec& spec) {
+  const v1::InitialWeights& given = spec.initial_weights();
+  if (weights.empty() || given.source_case() == v1::InitialWeights::SOURCE_NOT_SET) return true;
+  session.terminal().Err(
+      Printable(absl::StrCat("--weights: is ", weights, ", but ", name, " has initial_weights.",
+                             given.has_file() ? absl::StrCat("file, ", given.file())
+                                              : absl::StrCat("artifact, of ", given.artifact().job()),
+                             "; give only one of them\n")));
+  return false;
+}
+
+int UploadWeights(Session& session, client::Client& client, const std::string& weights, v1::JobSpec* spec) {
+  if (weights.empty()) return kSucceeded;
+  absl::StatusOr<client::UploadPlan> plan = client::PlanFileUpload(weights);
   if (!plan.ok()) {
     return session.Fail(
         absl::Status(plan.status().code(), absl::StrCat("--weights: ", plan.status().message())));
@@ -80,15 +92,7 @@ absl::optional<client::JobFile> ReadJob(Session& session, const JobSource& sourc
     return absl::nullopt;
   }
   if (!ApplyOverrides(session, source, &file->spec)) return absl::nullopt;
-  const v1::InitialWeights& weights = file->spec.initial_weights();
-  if (!source.weights.empty() && weights.source_case() != v1::InitialWeights::SOURCE_NOT_SET) {
-    session.terminal().Err(Printable(
-        absl::StrCat("--weights: is ", source.weights, ", but ", file->name, " has initial_weights.",
-                     weights.has_file() ? absl::StrCat("file, ", weights.file())
-                                        : absl::StrCat("artifact, of ", weights.artifact().job()),
-                     "; give only one of them\n")));
-    return absl::nullopt;
-  }
+  if (!MayTakeWeights(session, source.weights, file->name, file->spec)) return absl::nullopt;
   // Keeps the cluster's fields in the file.
   if (!source.on.empty()) file->spec.mutable_cluster()->mutable_slurm();
   return *std::move(file);

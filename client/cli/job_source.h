@@ -27,10 +27,15 @@ void AddChanges(Command command, JobSource& source);
 // returns nothing.
 absl::optional<client::JobFile> ReadJob(Session& session, const JobSource& source);
 
-// Uploads the file of --weights, if given, and names it in the job. The daemon keeps the upload for a week
-// after its last use, so that a repeated command sends nothing. Returns kSucceeded, or prints the problem and
-// returns its exit code.
-int UploadWeights(Session& session, client::Client& client, const JobSource& source, v1::JobSpec* spec);
+// Returns whether the job may start from the file `weights` of --weights, which may be empty. Prints the
+// problem if the job, which was read from the file `name`, has other initial weights.
+bool MayTakeWeights(Session& session, const std::string& weights, const std::string& name,
+                    const v1::JobSpec& spec);
+
+// Uploads the file `weights` of --weights, if given, and names it in the job. The daemon keeps the upload for
+// a week after its last use, so that a repeated command sends nothing. Returns kSucceeded, or prints the
+// problem and returns its exit code.
+int UploadWeights(Session& session, client::Client& client, const std::string& weights, v1::JobSpec* spec);
 
 // Applies the overrides to a job. On failure, prints the problem and returns false.
 bool ApplyOverrides(Session& session, const JobSource& source, v1::JobSpec* spec);

@@ -36,10 +36,16 @@ class WeightsTest : public AppFixture {
       *job = Job("jobs/lenet-1", v1::JOB_STATE_QUEUED);
       return grpc::Status::OK;
     };
+    daemon_.create_sweep = [this](const v1::CreateSweepRequest& request, v1::Sweep* sweep) {
+      sweep_ = request;
+      sweep->set_name("sweeps/rates-1");
+      return grpc::Status::OK;
+    };
   }
 
   std::string sent_;
   v1::CreateJobRequest request_;
+  v1::CreateSweepRequest sweep_;
   const std::string file_ = Write("job.yaml", "name: x\ninitial_weights: {except_layers: [fc]}\n");
   const std::string weights_ = Write("model.safetensors", "weights");
 };
@@ -56,6 +62,21 @@ TEST_F(WeightsTest, AreUploadedAndNamedInTheJob) {
   EXPECT_EQ(sent_, "model.safetensors:weights");
   EXPECT_EQ(request_.spec().initial_weights().file(), "uploads/u1/model.safetensors");
   EXPECT_TRUE(request_.validate_only());
+}
+
+TEST_F(WeightsTest, AreThoseOfAllJobsOfASweep) {
+  const std::vector<std::string> command = {"sweep", file_, "--grid", "training.seed=1,2", "--weights"};
+  const auto with = [&](const std::string& weights) {
+    std::vector<std::string> whole = command;
+    whole.push_back(weights);
+    return whole;
+  };
+  EXPECT_EQ(Run(with(weights_)), 0) << terminal_.err();
+  EXPECT_EQ(sent_, "model.safetensors:weights");
+  EXPECT_EQ(sweep_.sweep().base().initial_weights().file(), "uploads/u1/model.safetensors");
+  EXPECT_EQ(sweep_.sweep().base().initial_weights().except_layers(0), "fc");
+  EXPECT_EQ(RunAnew(with(folder_ + "/none.safetensors")), 2);
+  EXPECT_THAT(terminal_.err(), HasSubstr("--weights: "));
 }
 
 TEST_F(WeightsTest, HaveOneSource) {

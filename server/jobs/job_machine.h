@@ -85,6 +85,8 @@ class JobMachine {
       int64_t planned_memory_bytes = 0;
       double planned_operations = 0;
       std::vector<v1::SweepValue> values;
+      // As in NewJob.
+      std::string reserved_id = {};
     };
     // In the sweep's order.
     std::vector<Part> jobs;

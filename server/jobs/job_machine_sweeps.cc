@@ -89,6 +89,7 @@ void JobMachine::CreateSweep(NewSweep sweep, Done<StoredSweep> done) {
           job.user = sweep.user;
           job.planned_memory_bytes = part.planned_memory_bytes;
           job.planned_operations = part.planned_operations;
+          job.reserved_id = part.reserved_id;
           if (!job.spec.ParseFromString(part.spec))
             return absl::InternalError("cannot read a stored spec: it is damaged");
           v1::Job of_sweep;

@@ -1,19 +1,13 @@
-#include <unistd.h>
-
-#include <filesystem>
 #include <optional>
 #include <string>
-#include <system_error>
 #include <utility>
 
-#include "engine/base/error_reason.h"
 #include "engine/base/field_violations.h"
 #include "server/jobs/uploaded_weights.h"
 #include "server/rpc/handlers.h"
 #include "server/rpc/job_requests.h"
 #include "server/rpc/post_for.h"
-#include "server/workers/kept_weights.h"
-#include "third_party/spdlog/log.h"
+#include "server/rpc/reserved_weights.h"
 
 namespace tandem::rpc {
 namespace {
@@ -32,60 +26,30 @@ void Make(JobMachine* jobs, AdmittedRequest admitted, Reply<v1::Job> reply) {
                 reply = std::move(reply)](absl::StatusOr<v1::Job> made) mutable { reply(std::move(made)); });
 }
 
-void RemoveKept(JobMachine* jobs, const std::string& id) {
-  std::error_code error;
-  std::filesystem::remove(KeptWeightsPath(jobs->FolderOf(id)), error);
-  if (!error) return jobs->Release(id);
-  spdlog::warn("cannot remove {}, a file without a job: {}; the next start of the daemon removes it",
-               KeptWeightsPath(jobs->FolderOf(id)), error.message());
-}
-
-// Creates a job with the reserved `id`, which starts from an uploaded file. The job keeps the file before it
-// exists, so that the upload may be removed at any time.
-void MakeKeeping(JobMachine* jobs, Uploads* uploads, FairPool* user_pool, const UploadedFile& uploaded,
-                 const std::string& id, AdmittedRequest admitted, Reply<v1::Job> reply) {
-  const std::string folder = jobs->FolderOf(id);
-  const absl::StatusOr<std::string> file = uploads->FindFile(uploaded.upload, uploaded.path);
-  absl::Status kept = file.ok() ? KeepUploadedWeights(*file, folder, ::link) : file.status();
-  if (!kept.ok()) {
-    RemoveKept(jobs, id);
-    // The upload may have been removed since admission.
-    if (absl::IsInvalidArgument(kept)) {
-      kept = WithReason(FieldError("spec.initial_weights.file", kept.message()), "INVALID_SPEC");
-    }
-    return reply(std::move(kept));
-  }
-  admitted.job.reserved_id = id;
-  std::string user = admitted.job.user;
-  Make(jobs, std::move(admitted),
-       Reply<v1::Job>([jobs, user_pool, user = std::move(user), id, folder,
-                       reply = std::move(reply)](absl::StatusOr<v1::Job> made) mutable {
-         if (made.ok() && made->folder() == folder) return reply(std::move(made));
-         // A concurrent request with the same id came first, or the creation failed.
-         user_pool->Post(user, [jobs, id, made = std::move(made), reply = std::move(reply)]() mutable {
-           RemoveKept(jobs, id);
-           reply(std::move(made));
-         });
-       }));
-}
-
-// Reserves the id of a job that starts from an uploaded file, and creates the job.
-void Reserve(JobMachine* jobs, Uploads* uploads, FairPool* user_pool, UploadedFile uploaded,
-             AdmittedRequest admitted, Reply<v1::Job> reply) {
+// Creates a job that starts from an uploaded file.
+void MakeKeeping(JobMachine* jobs, Uploads* uploads, FairPool* user_pool, UploadedFile uploaded,
+                 AdmittedRequest admitted, Reply<v1::Job> reply) {
   JobMachine::NewJob reserving;
   reserving.spec.set_name(admitted.job.spec.name());
   reserving.user = admitted.job.user;
   reserving.max_queued_jobs = admitted.job.max_queued_jobs;
-  jobs->Reserve(
-      reserving, [jobs, uploads, user_pool, uploaded = std::move(uploaded), admitted = std::move(admitted),
-                  reply = std::move(reply)](absl::StatusOr<std::string> id) mutable {
+  ReserveWithWeights(
+      jobs, uploads, user_pool, reserving, std::move(uploaded),
+      [jobs, user_pool, admitted = std::move(admitted),
+       reply = std::move(reply)](absl::StatusOr<std::string> id) mutable {
         if (!id.ok()) return reply(id.status());
-        // Writes files.
-        const std::string user = admitted.job.user;
-        user_pool->Post(user, [jobs, uploads, user_pool, uploaded = std::move(uploaded), id = *std::move(id),
-                               admitted = std::move(admitted), reply = std::move(reply)]() mutable {
-          MakeKeeping(jobs, uploads, user_pool, uploaded, id, std::move(admitted), std::move(reply));
-        });
+        admitted.job.reserved_id = *id;
+        std::string user = admitted.job.user;
+        Make(jobs, std::move(admitted),
+             Reply<v1::Job>([jobs, user_pool, user = std::move(user), id = *std::move(id),
+                             reply = std::move(reply)](absl::StatusOr<v1::Job> made) mutable {
+               if (made.ok() && made->folder() == jobs->FolderOf(id)) return reply(std::move(made));
+               // A concurrent request with the same id came first, or the creation failed.
+               user_pool->Post(user, [jobs, id, made = std::move(made), reply = std::move(reply)]() mutable {
+                 ReleaseWithWeights(jobs, id);
+                 reply(std::move(made));
+               });
+             }));
       });
 }
 
@@ -126,8 +90,8 @@ void CreateJob(const Caller& caller, const v1::CreateJobRequest& request, Reply<
                                           UploadedWeights(request.spec().initial_weights());
                                       if (!uploaded.has_value())
                                         return Make(jobs, *std::move(admitted), std::move(reply));
-                                      Reserve(jobs, uploads, user_pool, *std::move(uploaded),
-                                              *std::move(admitted), std::move(reply));
+                                      MakeKeeping(jobs, uploads, user_pool, *std::move(uploaded),
+                                                  *std::move(admitted), std::move(reply));
                                     });
           });
 }

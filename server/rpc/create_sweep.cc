@@ -20,6 +20,7 @@
 #include "server/rpc/handlers.h"
 #include "server/rpc/job_requests.h"
 #include "server/rpc/post_for.h"
+#include "server/rpc/reserved_weights.h"
 #include "server/sweeps/expansion.h"
 #include "server/sweeps/results.h"
 
@@ -44,6 +45,7 @@ struct Making {
   const Lifecycle* lifecycle;
   const Quotas* quotas;
   const JobRequests* requests;
+  Uploads* uploads;
   FairPool* user_pool;
   Caller caller;
   const v1::CreateSweepRequest* request;
@@ -110,6 +112,8 @@ class Objective {
 
 struct AdmittedSweep {
   std::vector<JobMachine::NewSweep::Part> jobs;
+  // The uploaded files from which the jobs start, one for each job.
+  std::vector<std::optional<UploadedFile>> weights;
   Objective objective;
 };
 
@@ -132,13 +136,7 @@ absl::StatusOr<AdmittedSweep> AdmitAll(const Making& making) {
       const auto local = making.local.find(job.spec.dataset().SerializeAsString());
       if (local != making.local.end()) *job.spec.mutable_dataset() = local->second;
     }
-    absl::StatusOr<JobMachine::NewJob> admitted =
-        UploadedWeights(job.spec.initial_weights()).has_value()
-            ? WithReason(FieldError("spec.initial_weights.file",
-                                    "is a file of an upload, which the jobs of a sweep do not keep; put the "
-                                    "file into a data folder of the daemon, or name the model of a job"),
-                         "INVALID_SPEC")
-            : making.requests->Admit(making.caller, job.spec);
+    absl::StatusOr<JobMachine::NewJob> admitted = making.requests->Admit(making.caller, job.spec);
     if (admitted.ok()) {
       incomparable.Update(sweep.objective.Add(admitted->spec, job));
       JobMachine::NewSweep::Part& part = sweep.jobs.emplace_back();
@@ -146,6 +144,7 @@ absl::StatusOr<AdmittedSweep> AdmitAll(const Making& making) {
       part.planned_memory_bytes = admitted->planned_memory_bytes;
       part.planned_operations = admitted->planned_operations;
       part.values = std::move(job.values);
+      sweep.weights.push_back(UploadedWeights(job.spec.initial_weights()));
       bytes += part.spec.size();
       // An expanded template is larger.
       if (bytes > kMostSweepBytes) return SweepTooLarge();
@@ -165,6 +164,69 @@ absl::StatusOr<AdmittedSweep> AdmitAll(const Making& making) {
   if (!violations.empty()) return WithReason(violations.ToStatus(), reason);
   TANDEM_RETURN_IF_ERROR(incomparable);
   return sweep;
+}
+
+// A checked sweep whose jobs get the uploaded files from which they start.
+struct Keeping {
+  Keeping(std::shared_ptr<Making> making, JobMachine::NewSweep sweep,
+          std::vector<std::optional<UploadedFile>> weights)
+      : making(std::move(making)), sweep(std::move(sweep)), weights(std::move(weights)) {}
+
+  const std::shared_ptr<Making> making;
+  JobMachine::NewSweep sweep;
+  const std::vector<std::optional<UploadedFile>> weights;  // One for each job.
+  std::vector<std::string> ids;                            // Reserved.
+  // The first job without its file.
+  size_t next = 0;
+};
+
+// Ends the creation. If `made` is not the sweep of the reserved ids, releases them. On the user's pool or on
+// the store's writer thread.
+void EndKeeping(const std::shared_ptr<Keeping>& keeping, absl::StatusOr<StoredSweep> made) {
+  const auto is_used = [&] {
+    if (!made.ok()) return false;
+    return std::any_of(made->jobs.begin(), made->jobs.end(), [&](const StoredJob& row) {
+      return row.job.folder() == keeping->making->jobs->FolderOf(keeping->ids[0]);
+    });
+  };
+  auto answer = made.ok() ? absl::StatusOr<v1::Sweep>(DescribeSweep(*made)) : made.status();
+  if (keeping->ids.empty() || is_used()) return keeping->making->reply(std::move(answer));
+  keeping->making->user_pool->Post(keeping->making->caller.user,
+                                   [keeping, answer = std::move(answer)]() mutable {
+                                     for (const std::string& id : keeping->ids)
+                                       ReleaseWithWeights(keeping->making->jobs, id);
+                                     keeping->making->reply(std::move(answer));
+                                   });
+}
+
+// Keeps the uploaded files of the jobs from `keeping->next` on, then creates the sweep.
+void KeepWeights(const std::shared_ptr<Keeping>& keeping) {
+  const std::shared_ptr<Making>& making = keeping->making;
+  for (; keeping->next < keeping->weights.size(); ++keeping->next) {
+    const std::optional<UploadedFile>& uploaded = keeping->weights[keeping->next];
+    if (!uploaded.has_value()) continue;
+    JobMachine::NewJob reserving;
+    reserving.spec.set_name(keeping->sweep.sweep.base().name());
+    reserving.user = keeping->sweep.user;
+    reserving.max_queued_jobs = keeping->sweep.max_queued_jobs;
+    ReserveWithWeights(
+        making->jobs, making->uploads, making->user_pool, reserving, *uploaded,
+        [keeping](absl::StatusOr<std::string> id) {
+          if (!id.ok()) {
+            return EndKeeping(
+                keeping,
+                OfSweep(id.status(), keeping->making->expansion->Job(static_cast<int>(keeping->next))));
+          }
+          keeping->ids.push_back(*id);
+          keeping->sweep.jobs[keeping->next].reserved_id = *std::move(id);
+          ++keeping->next;
+          KeepWeights(keeping);
+        });
+    return;
+  }
+  making->jobs->CreateSweep(std::move(keeping->sweep), [keeping](absl::StatusOr<StoredSweep> made) {
+    EndKeeping(keeping, std::move(made));
+  });
 }
 
 // Runs after all data is here.
@@ -203,13 +265,7 @@ void Finish(const std::shared_ptr<Making>& making) {
   sweep.user = making->caller.user;
   sweep.max_queued_jobs = making->quotas->MaxQueuedJobs(making->caller.user);
   sweep.jobs = std::move(admitted->jobs);
-  making->jobs->CreateSweep(std::move(sweep), [making](absl::StatusOr<StoredSweep> made) {
-    if (made.ok()) {
-      making->reply(DescribeSweep(*made));
-    } else {
-      making->reply(made.status());
-    }
-  });
+  KeepWeights(std::make_shared<Keeping>(making, std::move(sweep), std::move(admitted->weights)));
 }
 
 // Fetches the jobs' data from `making->next` on, each data set once.
@@ -293,13 +349,14 @@ void Create(std::shared_ptr<Making> making) {
 
 void CreateSweep(const Caller& caller, const v1::CreateSweepRequest& request, Reply<v1::Sweep> reply,
                  JobMachine* jobs, const Lifecycle* lifecycle, const Quotas* quotas,
-                 const JobRequests* requests, FairPool* user_pool) {
+                 const JobRequests* requests, Uploads* uploads, FairPool* user_pool) {
   if (absl::Status status = CheckRequest(request); !status.ok()) return reply(std::move(status));
   auto making = std::make_shared<Making>();
   making->jobs = jobs;
   making->lifecycle = lifecycle;
   making->quotas = quotas;
   making->requests = requests;
+  making->uploads = uploads;
   making->user_pool = user_pool;
   making->caller = caller;
   making->request = &request;

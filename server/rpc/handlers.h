@@ -92,7 +92,7 @@ void ParseSweep(const Caller& caller, const v1::ParseSweepRequest& request,
                 Reply<v1::ParseSweepResponse> reply, FairPool* user_pool);
 void CreateSweep(const Caller& caller, const v1::CreateSweepRequest& request, Reply<v1::Sweep> reply,
                  JobMachine* jobs, const Lifecycle* lifecycle, const Quotas* quotas,
-                 const JobRequests* requests, FairPool* user_pool);
+                 const JobRequests* requests, Uploads* uploads, FairPool* user_pool);
 void GetSweep(const Caller& caller, const v1::GetSweepRequest& request, Reply<v1::Sweep> reply,
               JobMachine* jobs, FairPool* pool);
 void ListSweeps(const Caller& caller, const v1::ListSweepsRequest& request,

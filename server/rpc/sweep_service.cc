@@ -8,7 +8,7 @@ std::unique_ptr<grpc::Service> MakeSweepService(const CallParts* calls, const Rp
                                                 const rpc::Quotas* quotas, const rpc::JobRequests* requests) {
   auto service = std::make_unique<MethodTable>("tandem.v1.SweepService", calls);
   service->Unary("CreateSweep", &rpc::CreateSweep, parts.jobs, parts.lifecycle, quotas, requests,
-                 parts.user_pool);
+                 parts.uploads, parts.user_pool);
   service->Unary("ParseSweep", &rpc::ParseSweep, parts.user_pool);
   service->Unary("GetSweep", &rpc::GetSweep, parts.jobs, parts.pool);
   service->Unary("ListSweeps", &rpc::ListSweeps, parts.jobs, parts.pool);

@@ -149,19 +149,80 @@ TEST_F(UploadedWeightsTest, AJobWithoutItsFileIsNotResumed) {
   EXPECT_TRUE(again.ok()) << again.error_message();
 }
 
-TEST_F(UploadedWeightsTest, ASweepTakesNone) {
+// Returns a sweep over two seeds, from these weights.
+v1::CreateSweepRequest SweepOf(const v1::JobSpec& base, const std::string& file) {
   v1::CreateSweepRequest request;
-  *request.mutable_sweep()->mutable_base() = Request("next").spec();
-  request.mutable_sweep()->mutable_base()->mutable_initial_weights()->set_file(Upload() + "/b.safetensors");
-  auto& axis = *request.mutable_sweep()->add_grid();
+  *request.mutable_sweep()->mutable_base() = base;
+  request.mutable_sweep()->mutable_base()->mutable_initial_weights()->set_file(file);
+  v1::SweepGridField& axis = *request.mutable_sweep()->add_grid();
   axis.set_field("training.seed");
   axis.add_values()->set_number_value(1);
   axis.add_values()->set_number_value(2);
+  return request;
+}
+
+TEST_F(UploadedWeightsTest, EachJobOfASweepKeepsTheFile) {
+  const std::string upload = Upload();
+  v1::CreateSweepRequest request = SweepOf(Request("next").spec(), upload + "/b.safetensors");
+  request.set_request_id("again");
+  v1::Sweep sweep, repeated;
+  request.set_validate_only(true);
+  EXPECT_TRUE(sweep_stub_->CreateSweep(Context().get(), request, &sweep).ok());
+  EXPECT_EQ(Kept(), 0);
+  request.set_validate_only(false);
+  const grpc::Status created = sweep_stub_->CreateSweep(Context().get(), request, &sweep);
+  ASSERT_TRUE(created.ok()) << created.error_message();
+  DeleteUpload(upload);
+  ASSERT_EQ(sweep.results_size(), 2);
+  EXPECT_NE(sweep.results(0).job(), sweep.results(1).job());
+  for (const v1::SweepResult& result : sweep.results()) {
+    v1::Job job;
+    ASSERT_TRUE(stub_->GetJob(Context().get(), Named<v1::GetJobRequest>(result.job()), &job).ok());
+    EXPECT_EQ(KeptBy(job), "others");
+    EXPECT_EQ(job.spec().initial_weights().file(), upload + "/b.safetensors");
+    EXPECT_EQ(job.sweep(), sweep.name());
+  }
+  const grpc::Status again = sweep_stub_->CreateSweep(Context().get(), request, &repeated);
+  ASSERT_TRUE(again.ok()) << again.error_message();
+  EXPECT_EQ(repeated.name(), sweep.name());
+  EXPECT_EQ(Kept(), 2);
+}
+
+TEST_F(UploadedWeightsTest, ARefusedSweepKeepsNothing) {
+  const std::string upload = Upload();
+  v1::CreateSweepRequest request = SweepOf(Request("next").spec(), upload + "/c.safetensors");
   v1::Sweep sweep;
-  const grpc::Status refused = sweep_stub_->CreateSweep(Context().get(), request, &sweep);
+  grpc::Status refused = sweep_stub_->CreateSweep(Context().get(), request, &sweep);
   EXPECT_EQ(refused.error_code(), StatusCode::INVALID_ARGUMENT);
   EXPECT_THAT(refused.error_message(), HasSubstr("sweep.base.initial_weights.file"));
-  EXPECT_THAT(refused.error_message(), HasSubstr("put the file into a data folder"));
+  EXPECT_THAT(refused.error_message(), HasSubstr("the upload has no such file"));
+  // The second job has no file.
+  request = SweepOf(Request("next").spec(), upload + "/b.safetensors");
+  v1::SweepGridField& axis = *request.mutable_sweep()->mutable_grid(0);
+  axis.set_field("initial_weights.file");
+  axis.mutable_values(0)->set_string_value(upload + "/b.safetensors");
+  axis.mutable_values(1)->set_string_value(upload + "/c.safetensors");
+  refused = sweep_stub_->CreateSweep(Context().get(), request, &sweep);
+  EXPECT_EQ(refused.error_code(), StatusCode::INVALID_ARGUMENT) << refused.error_message();
+  EXPECT_EQ(Kept(), 0);
+  // Each job has a file of its own.
+  axis.mutable_values(1)->set_string_value(upload + "/a/weights.safetensors");
+  const grpc::Status created = sweep_stub_->CreateSweep(Context().get(), request, &sweep);
+  ASSERT_TRUE(created.ok()) << created.error_message();
+  v1::Job job;
+  ASSERT_TRUE(stub_->GetJob(Context().get(), Named<v1::GetJobRequest>(sweep.results(1).job()), &job).ok());
+  EXPECT_EQ(KeptBy(job), "weights");
+}
+
+// Each reservation is within the limit; both jobs together are not.
+TEST_F(UploadedWeightsTest, ASweepBeyondTheQuotaKeepsNothing) {
+  SetQuota({.max_queued_jobs = 1});
+  const std::string ann = MakeToken("ann");
+  const std::string upload = Upload(/*pieces=*/-1, ann);
+  const v1::CreateSweepRequest request = SweepOf(Request("next").spec(), upload + "/b.safetensors");
+  v1::Sweep sweep;
+  const grpc::Status refused = sweep_stub_->CreateSweep(Context(ann).get(), request, &sweep);
+  EXPECT_EQ(refused.error_code(), StatusCode::RESOURCE_EXHAUSTED) << refused.error_message();
   EXPECT_EQ(Kept(), 0);
 }
 

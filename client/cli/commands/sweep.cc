@@ -9,6 +9,7 @@
 #include "client/cli/format.h"
 #include "client/cli/job_ending.h"
 #include "client/cli/job_reference.h"
+#include "client/cli/job_source.h"
 #include "client/cli/live_block.h"
 #include "client/cli/print_table.h"
 #include "client/cli/request_id.h"
@@ -33,6 +34,7 @@ struct SweepOptions {
   std::string objective;
   std::string name;
   std::string request_id;
+  std::string weights;
   bool wait = false;
   bool check = false;
 };
@@ -251,10 +253,16 @@ int Wait(Session& session, client::Client& client, const v1::Sweep& sweep) {
 int CreateSweep(Session& session, const SweepOptions& options) {
   const absl::optional<client::SweepFile> file = ReadSweep(session, options);
   if (!file.has_value()) return kBadUsage;
+  v1::Sweep wanted = file->sweep;
+  if (!MayTakeWeights(session, options.weights, options.file, wanted.base())) return kBadUsage;
   const absl::StatusOr<client::Client*> client = session.Connect();
   if (!client.ok()) return session.Fail(client.status());
+  if (const int code = UploadWeights(session, **client, options.weights, wanted.mutable_base());
+      code != kSucceeded) {
+    return code;
+  }
   const std::string request_id = options.request_id.empty() ? RandomRequestId() : options.request_id;
-  absl::StatusOr<v1::Sweep> sweep = (*client)->CreateSweep(file->sweep, request_id, options.check);
+  absl::StatusOr<v1::Sweep> sweep = (*client)->CreateSweep(wanted, request_id, options.check);
   if (!sweep.ok()) {
     const int code = FailSweep(session, options, *file, sweep.status());
     if (!options.check && MayHaveArrived(sweep.status())) {
@@ -377,6 +385,11 @@ void AddSweep(Command app, Session& session, int& exit_code) {
   command.AddOption("--set", options->overrides, "Change a field of the job: PATH=VALUE")
       .ValueName("PATH=VALUE")
       .OneValueEach();
+  command
+      .AddOption("--weights", options->weights,
+                 "Upload this safetensors file of this machine, and start all jobs from its weights "
+                 "(initial_weights)")
+      .ValueName("FILE");
   command.AddFlag("-w,--wait", options->wait, "Follow the jobs until all have ended, and show their results");
   command.AddFlag("--check", options->check, "Check and list all jobs, and submit none");
   command.AddOption("--request-id", options->request_id, "An id that makes a repeated command harmless")

@@ -261,8 +261,9 @@ class Client:
     async def parse_sweep(self, sweep: SweepLike, set: Optional[Mapping[str, Any]] = None) -> sweep_pb2.Sweep:
         return await _run(self._client.parse_sweep, sweep, set)
 
-    async def submit_sweep(self, sweep: SweepLike, set: Optional[Mapping[str, Any]] = None, *, request_id: str = "") -> Sweep:
-        return Sweep(await _run(self._client.submit_sweep, sweep, set, request_id=request_id))
+    async def submit_sweep(self, sweep: SweepLike, set: Optional[Mapping[str, Any]] = None, *,
+                           weights: Union[str, "os.PathLike[str]", None] = None, request_id: str = "") -> Sweep:
+        return Sweep(await _run(self._client.submit_sweep, sweep, set, weights=weights, request_id=request_id))
 
     async def sweep(self, name: str) -> Sweep:
         return Sweep(await _run(self._client.sweep, name))

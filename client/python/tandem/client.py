@@ -151,12 +151,18 @@ class Client:
         for page in self.connection.pages(self.calls.jobs.list_jobs, job_service_pb2.ListJobsRequest(page_size=100)):
             yield from (Job(self, job.name) for job in page.jobs)
 
-    def submit_sweep(self, sweep: SweepLike, set: Optional[Mapping[str, Any]] = None, *, request_id: str = "") -> Sweep:
+    def submit_sweep(self, sweep: SweepLike, set: Optional[Mapping[str, Any]] = None, *, weights: Union[str, "os.PathLike[str]", None] = None,
+                     request_id: str = "") -> Sweep:
         """Submits all jobs of a sweep, durably, and returns the sweep. Waits while the daemon fetches data.
 
-        Raises JobFileError or InvalidRequest, as `submit`. Then there is no job. `request_id` is as in `submit`.
+        Raises JobFileError or InvalidRequest, as `submit`. Then there is no job. `weights` and `request_id` are as in `submit`;
+        all jobs start from the weights.
         """
-        request = sweep_service_pb2.CreateSweepRequest(sweep=self.parse_sweep(sweep, set), request_id=request_id)
+        # The caller's message stays as it is.
+        wanted = sweep_pb2.Sweep()
+        wanted.CopyFrom(self.parse_sweep(sweep, set))
+        wanted.base.CopyFrom(self._with_weights(wanted.base, weights))
+        request = sweep_service_pb2.CreateSweepRequest(sweep=wanted, request_id=request_id)
         return Sweep(self, self.connection.create(self.calls.sweeps.create_sweep, request).name)
 
     def sweep(self, name: str) -> Sweep:
