@@ -22,8 +22,9 @@ struct ConvSizes {
   int64_t kernel_height = 0;
   int64_t kernel_width = 0;
 
-  int64_t out_height() const { return in_height - kernel_height + 1; }
-  int64_t out_width() const { return in_width - kernel_width + 1; }
+  // Always inline, so that no library of wider instructions defines them for the rest of the program.
+  __attribute__((always_inline)) int64_t out_height() const { return in_height - kernel_height + 1; }
+  __attribute__((always_inline)) int64_t out_width() const { return in_width - kernel_width + 1; }
 };
 
 // A dense layer over batch-blocked rows: x is [blocks][inputs][16], weight [outputs][inputs].

@@ -68,9 +68,12 @@ struct TileWinograd {
   int64_t group = 2;
 
   int64_t patch_columns() const { return (out_width + 1) / 2; }
-  int64_t image_patches() const { return (out_height + 1) / 2 * patch_columns(); }
+  __attribute__((always_inline)) int64_t image_patches() const {
+    return (out_height + 1) / 2 * patch_columns();
+  }
   int64_t patches() const { return blocks * image_patches(); }
-  TilePatch PatchAt(int64_t patch) const {
+  // Always inline, as ConvSizes::out_height.
+  __attribute__((always_inline)) TilePatch PatchAt(int64_t patch) const {
     const int64_t place = patch % image_patches();
     return {patch / image_patches(), place / patch_columns() * 2, place % patch_columns() * 2};
   }
