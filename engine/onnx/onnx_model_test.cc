@@ -2,7 +2,9 @@
 // compares their results with Tandem's, in ONNX Runtime.
 #include "engine/onnx/onnx_model.h"
 
+#include <cstring>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/testing/from_text.h"
@@ -18,6 +20,8 @@
 namespace tandem {
 namespace {
 
+using ::testing::ElementsAre;
+using ::testing::FloatNear;
 using ::testing::HasSubstr;
 
 // Returns a model of these layers with weights of one, for samples of this shape and type.
@@ -92,6 +96,33 @@ TEST(OnnxModelTest, WritesImageLayers) {
     has_normalization = has_normalization || entry.key() == "normalization";
   }
   EXPECT_TRUE(has_normalization);
+}
+
+// Returns the numbers of the constant that is the second input of the only node of this type.
+std::vector<float> ConstantOf(const onnx::GraphProto& graph, const std::string& type) {
+  std::vector<float> numbers;
+  for (const onnx::NodeProto& node : graph.node()) {
+    if (node.op_type() != type) continue;
+    for (const onnx::TensorProto& tensor : graph.initializer()) {
+      if (tensor.name() != node.input(1)) continue;
+      numbers.resize(tensor.raw_data().size() / sizeof(float));
+      std::memcpy(numbers.data(), tensor.raw_data().data(), tensor.raw_data().size());
+    }
+  }
+  return numbers;
+}
+
+// Samples around a large mean keep their digits: the mean is subtracted before they are scaled. No float32 is
+// 1000000.01; the nearest is 1000000.
+TEST(OnnxModelTest, SubtractsAMeanFirst) {
+  TrainedModel model = ModelOf("[2]", "layers { dense { units: 2 use_bias: false } }", SampleType::kFloats);
+  model.trained_on.normalization.scale = 1;
+  model.trained_on.normalization.mean = {1000000.01, -8};
+  model.trained_on.normalization.standard_deviation = {0.25, 2};
+  const onnx::ModelProto file = Checked(model);
+  EXPECT_THAT(ConstantOf(file.graph(), "Sub"), ElementsAre(1000000, -8));
+  EXPECT_THAT(ConstantOf(file.graph(), "Mul"), ElementsAre(4, 0.5));
+  EXPECT_THAT(ConstantOf(file.graph(), "Add"), ElementsAre(FloatNear(-0.04F, 1e-6F), 0));
 }
 
 TEST(OnnxModelTest, WritesSequenceLayers) {

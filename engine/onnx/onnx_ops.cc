@@ -331,19 +331,25 @@ absl::Status WriteMatmul(const OnnxSource& source, OnnxGraph& onnx) {
   return absl::OkStatus();
 }
 
+// In float32, factor x - mean / std would lose the digits of samples that vary little around a large mean. So
+// the nearest float32 of mean / scale is subtracted first, and a small rest is added last.
 absl::Status WriteNormalize(const OnnxSource& source, OnnxGraph& onnx) {
   const auto& op = OpOf<NormalizeOp>(source);
   const int rank = source.input_shape().rank();
   const auto channels = static_cast<int64_t>(std::max(op.mean.size(), op.std.size()));
-  Tensor factor(DType::kFloat32, Shape(channels > 1 ? OverPositions(channels, rank) : Extents()));
-  Tensor offset = factor;
+  Tensor center(DType::kFloat32, Shape(channels > 1 ? OverPositions(channels, rank) : Extents()));
+  Tensor factor = center, rest = center;
   for (int64_t c = 0; c < channels; ++c) {
     const double std = op.std[op.std.size() == 1 ? 0 : c], mean = op.mean[op.mean.size() == 1 ? 0 : c];
+    const auto nearest = static_cast<float>(mean / op.scale);
+    center.data<float>()[c] = nearest;
     factor.data<float>()[c] = static_cast<float>(op.scale / std);
-    offset.data<float>()[c] = static_cast<float>(-mean / std);
+    rest.data<float>()[c] = static_cast<float>((op.scale * nearest - mean) / std);
   }
   const std::string x = onnx.Add("Cast", {source.input(0)}, {{"to", int64_t{onnx::TensorProto::FLOAT}}});
-  onnx.Add("Add", {onnx.Add("Mul", {x, onnx.Floats(factor)}), onnx.Floats(offset)}, {}, source.output());
+  const std::string difference = onnx.Add("Sub", {x, onnx.Floats(center)});
+  const std::string scaled = onnx.Add("Mul", {difference, onnx.Floats(factor)});
+  onnx.Add("Add", {scaled, onnx.Floats(rest)}, {}, source.output());
   return absl::OkStatus();
 }
 

@@ -493,6 +493,24 @@ TEST(PredictionTest, TargetsHaveTheScaleOfTheTable) {
   EXPECT_FALSE(predictions[0].has_true_class());
 }
 
+// A network with a single output for two classes gives no class's probability.
+TEST(PredictionTest, TwoClassesAreTargetsOfASingleOutput) {
+  TrainedModel model = DenseModel("binary_cross_entropy_with_logits", {{3, -5}});
+  model.trained_on.feature_names = {"a", "b"};
+  model.trained_on.class_names = {"no", "yes"};
+  SampleChoice choice;
+  choice.dataset = FromText<v1::DatasetSpec>(absl::StrCat(
+      "csv { train: '", WriteTable("two.csv", "k,b,a\nyes,2,1\nno,1,4\n"), "' target_columns: 'k' }"));
+  PredictionFormat format;
+  format.classifies = Classifies(model.spec.training().loss());
+  const std::vector<v1::Prediction> predictions = PredictionsOf(model, choice, format, *Cpu());
+  ASSERT_EQ(predictions.size(), 2u);
+  EXPECT_THAT(predictions[0].targets(), ElementsAre(1));
+  EXPECT_THAT(predictions[1].targets(), ElementsAre(0));
+  EXPECT_THAT(predictions[0].outputs(), ElementsAre(-7));
+  EXPECT_FALSE(predictions[0].has_true_class());
+}
+
 TEST(PredictionTest, AnIgnoredLabelIsNoClass) {
   TrainedModel model = DenseModel("softmax_cross_entropy", {{1, 0}, {0, 1}});
   const float logits[] = {1, 3};

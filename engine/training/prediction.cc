@@ -139,10 +139,14 @@ absl::Status PredictSamples(const ModelSamples& samples, const PredictionFormat&
     const Shape shape(std::vector<int64_t>(extents.begin() + 1, extents.end()));
     for (int64_t i = 0; i < count; ++i) {
       std::optional<int64_t> true_class;
-      if (has_class) true_class = targets.data<int32_t>()[i];
+      if (has_class && format.classifies) true_class = targets.data<int32_t>()[i];
       v1::Prediction prediction =
           MakePrediction(shape, outputs.data<float>().data() + i * shape.elements(), format, true_class);
       prediction.set_sample(begin + i);
+      // Of binary_cross_entropy_with_logits or cosine_embedding.
+      if (has_class && !format.classifies) {
+        prediction.add_targets(static_cast<float>(targets.data<int32_t>()[i]));
+      }
       if (has_values) {
         const float* const target = targets.data<float>().data() + i * values;
         prediction.mutable_targets()->Add(target, target + values);

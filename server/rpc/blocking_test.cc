@@ -105,6 +105,12 @@ TEST_F(BlockingTest, ReadsOnThePool) {
                uploads_.get(), &idle_);
   ExpectStreamOnPool(&rpc::Evaluate, Named<v1::EvaluateRequest>(job), jobs_.get(), scheduler_.get(),
                      models_.get(), datasets_.get(), nullptr, &idle_);
+  ExpectStreamOnPool(&rpc::ExportModel, Named<v1::ExportModelRequest>(job), jobs_.get(), scheduler_.get(),
+                     models_.get(), &idle_);
+  auto predict = Named<v1::PredictRequest>(job);
+  predict.set_split(v1::DATASET_SPLIT_TRAINING);
+  ExpectStreamOnPool(&rpc::Predict, predict, jobs_.get(), scheduler_.get(), models_.get(), datasets_.get(),
+                     nullptr, pool_.get(), &idle_);
 }
 
 TEST_F(BlockingTest, AnswersShortReadsDuringLongWork) {
@@ -141,6 +147,8 @@ TEST_F(BlockingTest, AnswersShortReadsDuringLongWork) {
   auto predict = Named<v1::PredictRequest>(kNoJob);
   predict.add_inputs()->set_csv("1");
   ExpectEnd(model_stub_, &v1::ModelService::Stub::Predict, predict, StatusCode::NOT_FOUND);
+  ExpectEnd(model_stub_, &v1::ModelService::Stub::ExportModel, Named<v1::ExportModelRequest>(kNoJob),
+            StatusCode::NOT_FOUND);
   end->Notify();
 }
 
@@ -174,6 +182,9 @@ TEST_F(BlockingTest, DoesLongWorkOnTheUsersPool) {
   ExpectEnd(stub_, &v1::JobService::Stub::ReadArtifact, artifact, StatusCode::NOT_FOUND);
   ExpectEnd(model_stub_, &v1::ModelService::Stub::Evaluate, Named<v1::EvaluateRequest>(kNoJob),
             StatusCode::NOT_FOUND);
+  auto predict = Named<v1::PredictRequest>(kNoJob);
+  predict.set_split(v1::DATASET_SPLIT_TRAINING);
+  ExpectEnd(model_stub_, &v1::ModelService::Stub::Predict, predict, StatusCode::NOT_FOUND);
   end->Notify();
 }
 

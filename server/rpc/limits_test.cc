@@ -283,6 +283,10 @@ TEST_F(LimitsTest, RequestsThatAreTooLargeDoNotWait) {
   evaluate.mutable_dataset()->set_name(std::string(2 << 20, 'x'));
   auto context = Context();
   EXPECT_EQ(ReasonOf(model_stub_->Evaluate(context.get(), evaluate)->Finish()), "SPEC_TOO_LARGE");
+  v1::PredictRequest predict;
+  *predict.mutable_dataset() = evaluate.dataset();
+  auto other = Context();
+  EXPECT_EQ(ReasonOf(model_stub_->Predict(other.get(), predict)->Finish()), "SPEC_TOO_LARGE");
 }
 
 class QueueLimitTest : public LimitsTest {

@@ -34,6 +34,11 @@ int RunExport(Session& session, const ExportOptions& options) {
     path = absl::StrCat(*name, ".onnx");
   }
   std::error_code unseen;
+  // As root, a rename would replace a device such as /dev/null.
+  if (std::filesystem::exists(path, unseen) && !std::filesystem::is_regular_file(path, unseen)) {
+    return session.Fail(absl::InvalidArgumentError(
+        absl::StrCat("cannot export to ", path, ": it is not a regular file; name another file")));
+  }
   if (!options.force && std::filesystem::exists(path, unseen)) {
     return session.Fail(absl::AlreadyExistsError(absl::StrCat(
         "cannot export to ", path, ": another file is there; --force replaces it, or name another file")));

@@ -20,6 +20,10 @@ bool Any(const std::vector<v1::Prediction>& predictions, Test test) {
 
 bool HasInput(const v1::Prediction& prediction) { return !prediction.input().empty(); }
 bool HasTrueClass(const v1::Prediction& prediction) { return prediction.has_true_class(); }
+// Returns whether other samples of the same data set may have a true class.
+bool MayHaveTrueClass(const v1::Prediction& prediction) {
+  return !HasInput(prediction) && prediction.targets().empty() && prediction.output_shape_size() == 1;
+}
 
 std::string ClassName(const v1::ClassScore& score) {
   return score.name().empty() ? absl::StrCat("class ", score.index()) : score.name();
@@ -97,7 +101,7 @@ void PredictionCsv::Add(const std::vector<v1::Prediction>& predictions) {
   for (const v1::Prediction& prediction : predictions) {
     if (has_input_) absl::StrAppend(&text_, CsvField(prediction.input()), ",");
     absl::StrAppend(&text_, prediction.sample());
-    if (prediction.has_true_class()) {
+    if (has_true_class_ && prediction.has_true_class()) {
       AppendClass(prediction.true_class(), &text_);
     } else if (has_true_class_) {
       text_ += ",,";
@@ -117,7 +121,8 @@ void PredictionCsv::Add(const std::vector<v1::Prediction>& predictions) {
 
 void PredictionCsv::Begin(const std::vector<v1::Prediction>& predictions) {
   has_input_ = Any(predictions, HasInput);
-  has_true_class_ = Any(predictions, HasTrueClass);
+  // The samples of the first call may all have ignored labels.
+  has_true_class_ = Any(predictions, HasTrueClass) || Any(predictions, MayHaveTrueClass);
   for (const v1::Prediction& prediction : predictions) {
     classes_ = std::max(classes_, prediction.classes_size());
     targets_ = std::max(targets_, prediction.targets_size());

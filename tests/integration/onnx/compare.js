@@ -14,6 +14,8 @@ const ort = require("onnxruntime-web");
 const [tandem, jobs, data] = process.argv.slice(2);
 // Both programs compute in float32, and add in different orders.
 const RELATIVE = 2e-4;
+// Of the samples of the job "offset".
+const OFFSET = 1e6;
 const TYPES = {
   uint8: {array: Uint8Array, descr: "|u1", draw: () => Math.floor(Math.random() * 256)},
   float32: {array: Float32Array, descr: "<f4", draw: () => Math.random() * 4 - 2},
@@ -24,8 +26,8 @@ function run(...args) {
   return execFileSync(tandem, args, {encoding: "utf8", maxBuffer: 1 << 28, stdio: ["ignore", "pipe", "inherit"]});
 }
 
-function drawn(type, count) {
-  return TYPES[type].array.from({length: count}, TYPES[type].draw);
+function drawn(type, count, offset = 0) {
+  return TYPES[type].array.from({length: count}, () => offset + TYPES[type].draw());
 }
 
 // Writes a NumPy file, version 1.0.
@@ -43,6 +45,7 @@ function writeNpy(file, type, shape, numbers) {
 function writeData() {
   writeNpy(path.join(data, "tokens.npy"), "int32", [64, 9], drawn("int32", 64 * 9));
   writeNpy(path.join(data, "numbers.npy"), "float32", [64, 6, 3], drawn("float32", 64 * 18));
+  writeNpy(path.join(data, "offset.npy"), "float32", [64, 3], drawn("float32", 64 * 3, OFFSET));
   writeNpy(
     path.join(data, "labels.npy"),
     "uint8",
@@ -91,6 +94,7 @@ async function check(name) {
     const input = drawn(
       type,
       dims.reduce((a, b) => a * b),
+      name === "offset" ? OFFSET : 0,
     );
     const file = writeSamples(name, type, dims, input);
     const said = JSON.parse(run("predict", `${name}@`, file, "--top-k", "0", "-o", "json"));

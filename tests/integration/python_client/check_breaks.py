@@ -351,12 +351,13 @@ def check_cancelled_calls() -> None:
 
     with open("check_breaks_one.csv", "w", encoding="utf-8") as file:
         file.write("a,b\n1,2\n")
-    with FakeDaemon(Evaluate=hang_in_stream, Predict=hang_in_stream, ReadArtifact=hang_in_stream, CreateDataset=hang, ListDatasets=hang,
+    with FakeDaemon(Evaluate=hang_in_stream, Predict=hang_in_stream, ExportModel=hang_in_stream, ReadArtifact=hang_in_stream, CreateDataset=hang, ListDatasets=hang,
                     UploadFiles=hang_in_upload, CreateUpload=create_upload, GetDataset=get_dataset, ResumeJob=hang,
                     ParseJob=lambda request, context: job_service_pb2.ParseJobResponse(),
                     GetJob=lambda request, context: job_pb2.Job(name=request.name)) as daemon:
         for begin in (lambda client, job: job.evaluate(), lambda client, job: job.predict([[1.0]]),
                       lambda client, job: job.classify([[1.0]]), lambda client, job: job.read(), lambda client, job: job.resume(),
+                      lambda client, job: job.predict(split="training"), lambda client, job: job.export("check_breaks.onnx"),
                       lambda client, job: client.datasets.add("a", "check_breaks_one.csv"),
                       lambda client, job: client.datasets.add("a", "check_breaks_one.csv", validation="check_breaks_one.csv"),
                       list_datasets):
