@@ -117,7 +117,11 @@ void PredictionCsv::Add(const std::vector<v1::Prediction>& predictions) {
 
 void PredictionCsv::Begin(const std::vector<v1::Prediction>& predictions) {
   has_input_ = Any(predictions, HasInput);
-  has_true_class_ = Any(predictions, HasTrueClass);
+  // The first samples of a data set may have ignored labels alone.
+  has_true_class_ = Any(predictions, [](const v1::Prediction& one) {
+    const bool may_follow = one.input().empty() && one.targets().empty() && one.output_shape_size() == 1;
+    return one.has_true_class() || may_follow;
+  });
   for (const v1::Prediction& prediction : predictions) {
     classes_ = std::max(classes_, prediction.classes_size());
     targets_ = std::max(targets_, prediction.targets_size());
