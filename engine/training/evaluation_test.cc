@@ -493,6 +493,24 @@ TEST(PredictionTest, TargetsHaveTheScaleOfTheTable) {
   EXPECT_FALSE(predictions[0].has_true_class());
 }
 
+// With this loss, the only output is the logit of the second class.
+TEST(PredictionTest, ClassesOfOneLogitAreTargets) {
+  TrainedModel model = DenseModel("binary_cross_entropy_with_logits", {{3, -5}});
+  model.trained_on.feature_names = {"a", "b"};
+  model.trained_on.class_names = {"bad", "good"};
+  SampleChoice choice;
+  choice.dataset.mutable_csv()->set_train(WriteTable("binary.csv", "a,b,y\n2,1,good\n1,4,bad\n5,2,good\n"));
+  PredictionFormat format;
+  format.classifies = false;
+  const std::vector<v1::Prediction> predictions = PredictionsOf(model, choice, format, *Cpu());
+  ASSERT_EQ(predictions.size(), 3u);
+  const float targets[] = {1, 0, 1}, outputs[] = {1, -17, 5};
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_THAT(predictions[i].targets(), ElementsAre(targets[i])) << i;
+    EXPECT_THAT(predictions[i].outputs(), ElementsAre(outputs[i])) << i;
+  }
+}
+
 TEST(PredictionTest, AnIgnoredLabelIsNoClass) {
   TrainedModel model = DenseModel("softmax_cross_entropy", {{1, 0}, {0, 1}});
   const float logits[] = {1, 3};

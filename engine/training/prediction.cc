@@ -147,6 +147,9 @@ absl::Status PredictSamples(const ModelSamples& samples, const PredictionFormat&
         const float* const target = targets.data<float>().data() + i * values;
         prediction.mutable_targets()->Add(target, target + values);
         RestoreScale(format, prediction.mutable_targets());
+      } else if (has_class && !format.classifies) {
+        // The output is a logit of the second class.
+        prediction.add_targets(static_cast<float>(*true_class));
       }
       TANDEM_RETURN_IF_ERROR(use(std::move(prediction)));
     }
