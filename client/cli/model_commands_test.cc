@@ -1,5 +1,8 @@
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -355,6 +358,52 @@ TEST_F(ModelCommandsTest, ATrueClassMayComeLate) {
   EXPECT_EQ(RunAnew({"predict", "lenet-1", "--split", "training", "--csv"}), 0) << terminal_.err();
   EXPECT_EQ(terminal_.out(),
             "sample,true_class,true_probability,class,probability\n0,,,0,0.75\n1,2,0,0,0.75\n");
+}
+
+TEST_F(ModelCommandsTest, ExportsToRegularFilesAlone) {
+  int calls = 0;
+  daemon_.export_model = [&](const v1::ExportModelRequest&,
+                             grpc::ServerWriter<v1::ExportModelResponse>* writer) {
+    ++calls;
+    v1::ExportModelResponse response;
+    response.set_data("onnx");
+    writer->Write(response);
+    return grpc::Status::OK;
+  };
+  const std::string pipe = folder_ + "/pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  for (const std::string& path : {folder_, pipe}) {
+    for (const bool force : {false, true}) {
+      std::vector<std::string> words = {"export", "lenet-1", path};
+      if (force) words.emplace_back("--force");
+      EXPECT_EQ(RunAnew(words), 2) << path;
+      EXPECT_THAT(terminal_.err(), HasSubstr("it is not a regular file; name another file"));
+    }
+  }
+  EXPECT_TRUE(std::filesystem::is_fifo(pipe));
+  EXPECT_EQ(calls, 0);
+  // The unfinished file leads to a full disk.
+  std::filesystem::create_symlink("/dev/full", folder_ + "/model.onnx.tmp");
+  EXPECT_EQ(RunAnew({"export", "lenet-1", folder_ + "/model.onnx"}), 5);
+  EXPECT_THAT(terminal_.err(), HasSubstr("No space left on device"));
+}
+
+TEST_F(ModelCommandsTest, ARowHasATrueClassAfterRowsWithIgnoredLabels) {
+  daemon_.predict = [&](const v1::PredictRequest&, grpc::ServerWriter<v1::PredictResponse>* writer) {
+    for (int sample = 0; sample < 2; ++sample) {
+      v1::PredictResponse response;
+      v1::Prediction& prediction = *response.add_predictions();
+      prediction.set_sample(sample);
+      prediction.add_output_shape(3);
+      prediction.add_classes()->set_name("Shirt");
+      if (sample == 1) prediction.mutable_true_class()->set_name("Coat");
+      writer->Write(response);
+    }
+    return grpc::Status::OK;
+  };
+  EXPECT_EQ(RunAnew({"predict", "lenet-1", "--split", "validation", "--csv"}), 0) << terminal_.err();
+  EXPECT_EQ(terminal_.out(),
+            "sample,true_class,true_probability,class,probability\n0,,,Shirt,0\n1,Coat,0,Shirt,0\n");
 }
 
 TEST_F(ModelCommandsTest, PredictsForADataSet) {

@@ -117,10 +117,10 @@ absl::StatusOr<std::shared_ptr<ModelCall>> ModelWorkers::Start(const std::string
   if (own >= options_.most_waiting_each ||
       (own > 0 && waiting_.size() >= static_cast<size_t>(options_.most_waiting))) {
     return WithRetryDelay(
-        WithReason(absl::ResourceExhaustedError(
-                       absl::StrCat("cannot take another prediction or evaluation: ", options_.most_running,
-                                    " may run and ", options_.most_waiting, " may wait, ",
-                                    options_.most_waiting_each, " of them of one user; try again later")),
+        WithReason(absl::ResourceExhaustedError(absl::StrCat(
+                       "cannot take another prediction, evaluation or export: ", options_.most_running,
+                       " may run and ", options_.most_waiting, " may wait, ", options_.most_waiting_each,
+                       " of them of one user; try again later")),
                    "TOO_MANY_MODEL_CALLS"),
         kBusyDelay);
   }

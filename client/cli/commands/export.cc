@@ -22,6 +22,20 @@ struct ExportOptions {
   bool force = false;
 };
 
+// Checks that the file may be written. As root, a rename would replace a device such as /dev/null.
+absl::Status CheckFree(const std::string& path, bool force) {
+  std::error_code unseen;
+  const std::filesystem::file_status found = std::filesystem::status(path, unseen);
+  if (!std::filesystem::exists(found)) return absl::OkStatus();
+  if (!std::filesystem::is_regular_file(found)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("cannot export to ", path, ": it is not a regular file; name another file"));
+  }
+  if (force) return absl::OkStatus();
+  return absl::AlreadyExistsError(absl::StrCat(
+      "cannot export to ", path, ": another file is there; --force replaces it, or name another file"));
+}
+
 int RunExport(Session& session, const ExportOptions& options) {
   const absl::StatusOr<client::Client*> client = session.Connect();
   if (!client.ok()) return session.Fail(client.status());
@@ -33,32 +47,23 @@ int RunExport(Session& session, const ExportOptions& options) {
     if (!name.ok()) return session.Fail(name.status());
     path = absl::StrCat(*name, ".onnx");
   }
-  std::error_code unseen;
-  // As root, a rename would replace a device such as /dev/null.
-  if (std::filesystem::exists(path, unseen) && !std::filesystem::is_regular_file(path, unseen)) {
-    return session.Fail(absl::InvalidArgumentError(
-        absl::StrCat("cannot export to ", path, ": it is not a regular file; name another file")));
-  }
-  if (!options.force && std::filesystem::exists(path, unseen)) {
-    return session.Fail(absl::AlreadyExistsError(absl::StrCat(
-        "cannot export to ", path, ": another file is there; --force replaces it, or name another file")));
-  }
+  if (const absl::Status free = CheckFree(path, options.force); !free.ok()) return session.Fail(free);
   v1::ExportModelRequest request;
   request.set_name(job->name());
   request.set_artifact(options.artifact);
   StreamNotes observer(session.terminal());
   int64_t bytes = 0;
-  absl::Status transferred;
+  absl::Status transferred, appended;
   const absl::Status written = WriteFileAtomically(Env::Real(), path, [&](WritableFile& file) {
     return transferred = (*client)->ExportModel(request, observer, [&](absl::string_view piece) {
       bytes += static_cast<int64_t>(piece.size());
-      return file.Append(piece);
+      return appended = file.Append(piece);
     });
   });
   if (absl::IsCancelled(transferred) && session.terminal().Interrupted()) return kDetached;
   if (!written.ok()) {
     const int code = session.Fail(written);
-    return transferred.ok() ? kOutputLost : code;
+    return transferred.ok() || !appended.ok() ? kOutputLost : code;
   }
   session.terminal().Out(Printable(absl::StrCat(path, "  ", FormatBytes(bytes), "\n")));
   return kSucceeded;
