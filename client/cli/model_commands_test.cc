@@ -341,25 +341,6 @@ TEST_F(ModelCommandsTest, ExportsAModel) {
   EXPECT_EQ(asked.name(), "");
 }
 
-// The first responses of a data set whose first samples have ignored labels have no true class.
-TEST_F(ModelCommandsTest, ATrueClassMayComeLate) {
-  daemon_.predict = [&](const v1::PredictRequest&, grpc::ServerWriter<v1::PredictResponse>* writer) {
-    for (int sample = 0; sample < 2; ++sample) {
-      v1::PredictResponse response;
-      v1::Prediction& prediction = *response.add_predictions();
-      prediction.set_sample(sample);
-      prediction.add_output_shape(3);
-      prediction.add_classes()->set_probability(0.75);
-      if (sample == 1) prediction.mutable_true_class()->set_index(2);
-      writer->Write(response);
-    }
-    return grpc::Status::OK;
-  };
-  EXPECT_EQ(RunAnew({"predict", "lenet-1", "--split", "training", "--csv"}), 0) << terminal_.err();
-  EXPECT_EQ(terminal_.out(),
-            "sample,true_class,true_probability,class,probability\n0,,,0,0.75\n1,2,0,0,0.75\n");
-}
-
 TEST_F(ModelCommandsTest, ExportsToRegularFilesAlone) {
   int calls = 0;
   daemon_.export_model = [&](const v1::ExportModelRequest&,
