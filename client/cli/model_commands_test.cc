@@ -325,6 +325,8 @@ TEST_F(ModelCommandsTest, ExportsAModel) {
     return text.str();
   };
   EXPECT_EQ(content(), "onnx");
+  EXPECT_EQ(RunAnew({"export", "lenet-1", path, "--force", "-o", "json"}), 0) << terminal_.err();
+  EXPECT_THAT(terminal_.out(), HasSubstr("\"size_bytes\":\"4\""));
   EXPECT_EQ(RunAnew({"export", "lenet-1", path}), 2);
   EXPECT_THAT(terminal_.err(), HasSubstr("another file is there; --force replaces it, or name another file"));
   fails = true;

@@ -125,6 +125,17 @@ TEST(OnnxModelTest, SubtractsAMeanFirst) {
   EXPECT_THAT(ConstantOf(file.graph(), "Add"), ElementsAre(FloatNear(-0.04F, 1e-6F), 0));
 }
 
+TEST(OnnxModelTest, AScaleOfZeroMakesSamplesEqual) {
+  TrainedModel model = ModelOf("[2]", "layers { dense { units: 2 use_bias: false } }", SampleType::kFloats);
+  model.trained_on.normalization.scale = 0;
+  model.trained_on.normalization.mean = {0.5, 0};
+  model.trained_on.normalization.standard_deviation = {0.25, 2};
+  const onnx::ModelProto file = Checked(model);
+  EXPECT_THAT(ConstantOf(file.graph(), "Sub"), ElementsAre(0, 0));
+  EXPECT_THAT(ConstantOf(file.graph(), "Mul"), ElementsAre(0, 0));
+  EXPECT_THAT(ConstantOf(file.graph(), "Add"), ElementsAre(-2, 0));
+}
+
 TEST(OnnxModelTest, WritesSequenceLayers) {
   Checked(ModelOf("[9]", R"(
       layers { embedding { vocabulary_size: 11 dimension: 8 } }

@@ -341,7 +341,9 @@ absl::Status WriteNormalize(const OnnxSource& source, OnnxGraph& onnx) {
   Tensor factor = center, rest = center;
   for (int64_t c = 0; c < channels; ++c) {
     const double std = op.std[op.std.size() == 1 ? 0 : c], mean = op.mean[op.mean.size() == 1 ? 0 : c];
-    const auto nearest = static_cast<float>(mean / op.scale);
+    // A scale of 0, or near 0, makes all samples equal.
+    const auto center_of = static_cast<float>(mean / op.scale);
+    const float nearest = std::isfinite(center_of) ? center_of : 0;
     center.data<float>()[c] = nearest;
     factor.data<float>()[c] = static_cast<float>(op.scale / std);
     rest.data<float>()[c] = static_cast<float>((op.scale * nearest - mean) / std);

@@ -2,6 +2,8 @@
 #include <memory>
 #include <string>
 #include <system_error>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/artifact_download.h"
@@ -65,7 +67,14 @@ int RunExport(Session& session, const ExportOptions& options) {
     const int code = session.Fail(written);
     return transferred.ok() || !appended.ok() ? kOutputLost : code;
   }
-  session.terminal().Out(Printable(absl::StrCat(path, "  ", FormatBytes(bytes), "\n")));
+  if (session.structured()) {
+    v1::Artifact artifact;
+    artifact.set_name(path);
+    artifact.set_size_bytes(bytes);
+    session.PrintList(std::vector<v1::Artifact>{std::move(artifact)});
+  } else {
+    session.terminal().Out(Printable(absl::StrCat(path, "  ", FormatBytes(bytes), "\n")));
+  }
   return kSucceeded;
 }
 
