@@ -4,7 +4,6 @@
 #include <lzma.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -18,6 +17,8 @@
 #include "engine/base/status_macros.h"
 #include "engine/base/unique_fd.h"
 #include "engine/data/formats/bzip2_file.h"
+#include "engine/data/formats/gzip_file.h"
+#include "engine/data/formats/packed_input.h"
 #include "engine/data/formats/zip.h"
 #include "engine/data/formats/zip_content.h"
 #include "engine/data/formats/zstd_file.h"
@@ -39,33 +40,32 @@ constexpr uint64_t kXzMemory = uint64_t{256} << 20;
 // to know its length.
 constexpr uint64_t kXzIndexMemory = uint64_t{32} << 20;
 
-// Plain or gzip: zlib reads both.
-class GzipFile final : public CompressedFile {
+class UncompressedFile final : public CompressedFile {
  public:
-  GzipFile(std::string path, gzFile file, int64_t plain_bytes, int64_t stated)
-      : CompressedFile(std::move(path), plain_bytes), file_(file), stated_(stated) {}
-  ~GzipFile() override { ::gzclose_r(file_); }
+  UncompressedFile(std::string path, int fd, int64_t bytes)
+      : CompressedFile(std::move(path), bytes), input_(UniqueFd(fd)), bytes_(bytes) {}
 
   absl::StatusOr<int64_t> Read(void* data, int64_t size) override {
     int64_t done = 0;
     while (done < size) {
-      const int count = ::gzread(file_, static_cast<uint8_t*>(data) + done,
-                                 static_cast<unsigned>(std::min<int64_t>(size - done, 1 << 30)));
-      int code = Z_OK;
-      const char* message = ::gzerror(file_, &code);
-      if (code == Z_BUF_ERROR) return Error("is truncated: its compressed stream does not end");
-      if (count < 0)
-        return Error(absl::StrCat("is damaged: ", code == Z_ERRNO ? std::strerror(errno) : message));
-      if (count == 0) break;
-      done += count;
+      if (left_.empty()) {
+        const absl::StatusOr<int64_t> count = input_.Next();
+        if (!count.ok()) return Error(std::string(count.status().message()));
+        left_ = absl::string_view(input_.data(), *count);
+        if (left_.empty()) break;
+      }
+      const size_t count = left_.copy(static_cast<char*>(data) + done, size - done);
+      left_.remove_prefix(count);
+      done += static_cast<int64_t>(count);
     }
     return done;
   }
-  int64_t StatedLength() override { return stated_; }
+  int64_t StatedLength() override { return bytes_; }
 
  private:
-  const gzFile file_;
-  const int64_t stated_;
+  PackedInput input_;
+  const int64_t bytes_;
+  absl::string_view left_;  // Of the input's piece.
 };
 
 class XzFile final : public CompressedFile {
@@ -197,24 +197,14 @@ absl::StatusOr<std::unique_ptr<CompressedFile>> CompressedFile::Open(const std::
     if (fault.empty()) return OpenZipContent(path);
     return absl::InvalidArgumentError(absl::StrCat(path, " ", fault));
   }
-  int64_t plain_bytes = stat.st_size;
-  int64_t stated = stat.st_size;
-  if (absl::StartsWith(begin, "\x1F\x8B")) {
-    plain_bytes = 0;
-    uint8_t length[4] = {};
-    // Modulo 2^32.
-    stated = ::pread(fd, length, 4, stat.st_size - 4) == 4
-                 ? length[0] | length[1] << 8 | length[2] << 16 | static_cast<int64_t>(length[3]) << 24
-                 : -1;
-    if (stated / kMostGrowthOfGzip > stat.st_size) stated = -1;
-  }
-  const gzFile file = ::gzdopen(fd, "rb");
-  if (file == nullptr) {
-    ::close(fd);
-    return absl::ResourceExhaustedError(absl::StrCat("no memory to read ", path));
-  }
-  ::gzbuffer(file, 1 << 17);
-  return std::make_unique<GzipFile>(path, file, plain_bytes, stated);
+  if (!IsGzip(begin)) return std::make_unique<UncompressedFile>(path, fd, stat.st_size);
+  uint8_t length[4] = {};
+  // Modulo 2^32.
+  int64_t stated = ::pread(fd, length, 4, stat.st_size - 4) == 4
+                       ? length[0] | length[1] << 8 | length[2] << 16 | static_cast<int64_t>(length[3]) << 24
+                       : -1;
+  if (stated / kMostGrowthOfGzip > stat.st_size) stated = -1;
+  return OpenGzip(path, fd, stated);
 }
 
 absl::Status CompressedFile::Error(const std::string& what) const {

@@ -128,6 +128,19 @@ TEST_F(CompressedFileTest, RefusesTruncatedAndDamagedFiles) {
               " needs a window of more than the 128 MiB");
 }
 
+// A damaged member is no end of the file: its content would be missing.
+TEST_F(CompressedFileTest, BytesBehindAGzipStreamAreRefused) {
+  const std::string one = Gzipped("one "), two = Gzipped("two");
+  const std::string zeros(300000, '\0');
+  EXPECT_EQ(*Read(one + two + zeros), "one two");
+  EXPECT_EQ(*Read(Gzipped("")), "");
+  for (const std::string& rest : {std::string("x"), "\x8B" + two.substr(1), zeros + "x", zeros + two}) {
+    ExpectError(one + rest, " is damaged: bytes that are no gzip stream follow its gzip stream");
+  }
+  ExpectError(one + "\x1F", " is truncated");
+  ExpectError(one + two.substr(0, 1) + two.substr(2), " is damaged: ");
+}
+
 TEST_F(CompressedFileTest, ASmallFileThatBecomesHugeIsRefusedInTime) {
   const std::string huge(16 << 20, '\0');
   ExpectError(Gzipped(huge), " is longer than the 1000000 bytes", 1000000);

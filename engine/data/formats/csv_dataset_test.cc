@@ -143,6 +143,16 @@ TEST_F(CsvTest, AnEmptyTargetIsRefused) {
   ExpectViolation(spec, "csv.validation", "row 2, column 'kind' is empty");
 }
 
+TEST_F(CsvTest, ClassesThatMeanAMissingCellAreTold) {
+  const std::string table = "x,kind\n1,cat\n2,NA\n3,-\n4,cat\n";
+  const OpenedDataset opened = Open(Spec(table));
+  EXPECT_THAT(opened.info.class_names, ElementsAre("-", "NA", "cat"));
+  ASSERT_EQ(opened.info.notices.size(), 1u);
+  EXPECT_THAT(opened.info.notices[0], HasSubstr("a missing cell are classes of the target: 'NA'; if such"));
+  EXPECT_THAT(Open(Spec(table, "missing_texts: '-'")).info.notices, Contains(HasSubstr(": '-', 'NA'; if")));
+  EXPECT_THAT(Open(Spec("x,kind\n1,cat\n2,dog\n")).info.notices, IsEmpty());
+}
+
 TEST_F(CsvTest, NumbersBesideTextAreRefused) {
   ExpectViolation(
       Spec("x,y\n1,2\n2,3.5\n3,4o\n4,5\n"), "csv.train",

@@ -78,6 +78,15 @@ absl::Status SetClasses(const v1::CsvSource& source, const DataNames& model, con
     info.notices.push_back(absl::StrCat("Each different text of the target is a class, numbers too: ",
                                         targets.mixed_status().message(), "."));
   }
+  std::vector<std::string> missing;
+  for (const std::string& name : info.class_names) {
+    if (description.train.rules.IsMissing(name)) missing.push_back(name);
+  }
+  if (!missing.empty()) {
+    info.notices.push_back(
+        absl::StrCat("Texts that mean a missing cell are classes of the target: ", ListNames(missing),
+                     "; if such a target is unknown, remove its row."));
+  }
   info.classes = static_cast<int64_t>(info.class_names.size());
   if (source.classes() > 0 && source.classes() != info.classes) {
     violations.Add("csv.classes", absl::StrCat("is ", source.classes(), ", but the training table has ",

@@ -64,8 +64,8 @@ bool HasDecimalComma(absl::string_view cell) {
   return absl::StrContains(cell, ',') && ParseCsvNumber(cell, true, &ignored);
 }
 
-// Returns whether the rows that a semicolon splits have numbers with a decimal comma in every cell with a
-// comma.
+// Returns whether the rows that another delimiter than a comma splits have numbers with a decimal comma in
+// every cell with a comma.
 bool CommasAreDecimal(const CellRows& rows) {
   bool any = false;
   for (const auto& row : rows) {
@@ -79,8 +79,8 @@ bool CommasAreDecimal(const CellRows& rows) {
 }
 
 // Sets the delimiter that splits all rows into the same number of cells. If several delimiters do, a comma
-// wins, unless a semicolon leaves decimal commas. Without a comma, the most cells win. Returns false if no
-// delimiter does.
+// wins, unless another delimiter leaves decimal commas. Without a comma, the most cells win. Returns false if
+// no delimiter does.
 bool FindDelimiter(const std::vector<char>& candidates, absl::string_view text, bool is_whole,
                    CsvSyntax* syntax) {
   size_t best = 1;
@@ -91,7 +91,7 @@ bool FindDelimiter(const std::vector<char>& candidates, absl::string_view text, 
     const size_t width = EqualWidth(rows);
     const bool is_better = width > best && (best == 1 || syntax->delimiter != ',');
     const bool is_decimal =
-        width > 1 && candidate == ';' && syntax->delimiter == ',' && best > 1 && CommasAreDecimal(rows);
+        width > 1 && candidate != ',' && syntax->delimiter == ',' && best > 1 && CommasAreDecimal(rows);
     if (!is_better && !is_decimal) continue;
     best = width;
     syntax->delimiter = candidate;
@@ -99,8 +99,28 @@ bool FindDelimiter(const std::vector<char>& candidates, absl::string_view text, 
   return best > 1;
 }
 
+bool IsInSingleQuotes(absl::string_view cell) {
+  return cell.size() > 1 && cell.front() == '\'' && cell.back() == '\'';
+}
+
+// Returns whether some column has single quotes around each cell that is not empty. The first row may have
+// names.
+bool HasSingleQuotes(const CellRows& rows) {
+  const size_t width = EqualWidth(rows);
+  for (size_t i = 0; i < width; ++i) {
+    bool any = false, all = true;
+    for (size_t row = 1; row < rows.size() && all; ++row) {
+      if (rows[row][i].empty()) continue;
+      any = true;
+      all = IsInSingleQuotes(rows[row][i]);
+    }
+    if (any && all) return true;
+  }
+  return false;
+}
+
 // Finds the delimiter, then also skips comments and tries single quotes until the rows have equal numbers of
-// cells.
+// cells. Single quotes around all cells of a column are tried, too.
 void FindSyntax(const v1::CsvSource& source, const std::vector<char>& candidates, absl::string_view text,
                 bool is_whole, CsvSyntax* syntax) {
   const CsvSyntax given = *syntax;
@@ -113,7 +133,13 @@ void FindSyntax(const v1::CsvSource& source, const std::vector<char>& candidates
     for (const std::string& comment : comments) {
       syntax->quote = quote;
       syntax->comment = comment;
-      if (FindDelimiter(candidates, text, is_whole, syntax)) return;
+      if (!FindDelimiter(candidates, text, is_whole, syntax)) continue;
+      const bool may_be_single = quote == given.quote && quotes.size() > 1;
+      if (!may_be_single || !HasSingleQuotes(FirstRows(text, is_whole, *syntax, kRowsForDelimiter))) return;
+      const CsvSyntax found = *syntax;
+      syntax->quote = '\'';
+      if (!FindDelimiter(candidates, text, is_whole, syntax)) *syntax = found;
+      return;
     }
   }
   *syntax = given;

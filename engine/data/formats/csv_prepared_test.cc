@@ -454,10 +454,21 @@ TEST_F(PreparedTest, FormsOfFilesAreFound) {
   EXPECT_THAT(samples("sep=\t\r\na\tb\ty\r\n1\t2\t3\r\n"), ElementsAre(1, 2));
   EXPECT_THAT(samples("a;b;y\n1,5;2;3\n2;3;4,5\n"), ElementsAre(1.5, 2, 2, 3));
   EXPECT_THAT(samples("1,5;2;3\n2;3;4,5\n", "header: false"), ElementsAre(1.5, 2, 2, 3));
+  // A comma splits these rows into three cells each.
+  EXPECT_THAT(samples("1,5\t2,5\n3,5\t4,5\n", "header: false"), ElementsAre(1.5, 3.5));
+  EXPECT_THAT(samples("1,5|2,5\n3,5|4,5\n", "header: false"), ElementsAre(1.5, 3.5));
   EXPECT_THAT(samples("# made by hand\n# on a day\na,b,y\n1,2,3\n# middle\n4,5,6\n"),
               ElementsAre(1, 2, 4, 5));
   EXPECT_THAT(samples("a,b,y\n1,2,3\n% no row\n", "comment: '%'"), ElementsAre(1, 2));
   EXPECT_THAT(samples("'a, b','y'\n1,3\n2,4\n"), ElementsAre(1, 2));
+  // Without quotes, these rows have as many cells.
+  EXPECT_THAT(samples("'a','b','y'\n'1','2','3'\n'4','','6'\n'7','5','8'\n", "scaling: NUMBER_SCALING_NONE"),
+              ElementsAre(1, 2, 0, 4, 3.5, 1, 7, 5, 0));
+  EXPECT_THAT(samples("a,name,y\n1,'x',3\n2,'',4\n3,'z, w',4\n4,'x',3\n5,'z, w',3\n",
+                      "scaling: NUMBER_SCALING_NONE columns { name: 'name' kind: COLUMN_KIND_IGNORED }"),
+              ElementsAre(1, 2, 3, 4, 5));
+  // A cell without quotes shows that they are parts of the cells.
+  EXPECT_THAT(Open(Spec("a,kind\n1,'x'\n2,y\n")).info.class_names, ElementsAre("'x'", "y"));
   // UTF-16 with a byte order mark, in both byte orders.
   const std::string plain = "a,y\n1,2\n";
   std::string little = "\xFF\xFE", big = "\xFE\xFF";
@@ -474,6 +485,9 @@ TEST_F(PreparedTest, FormsOfFilesAreFound) {
   EXPECT_THAT(Open(Spec(latin, "encoding: TEXT_ENCODING_LATIN1")).info.class_names,
               ElementsAre("caf\xC3\xA9", "the"));
   ExpectViolation(Spec("a,y\n1,2\n", "quote: '`'"), "csv.quote", "it must be");
+  for (const char* returns : {"a,y\r1,2\r3,4\r", "\"a\",\"y\"\r\"1\",\"2\"\r"}) {
+    ExpectViolation(Spec(returns), "csv.train", "ends its lines by carriage returns alone");
+  }
 }
 
 TEST_F(PreparedTest, AFirstRowThatIsASampleIsFound) {

@@ -327,6 +327,14 @@ absl::StatusOr<CsvFormat> FormatOf(const v1::CsvSource& source, const std::strin
   if (const absl::Status status = decoder.Decode(bytes, &text); !status.ok()) {
     return file->Error(std::string(status.message()));
   }
+  // A piece may end between the two characters of a line's end.
+  const bool has_returns = text.find('\r') < text.size() - 1;
+  if (has_returns && !absl::StrContains(text, '\n')) {
+    return file->Error(
+        "ends its lines by carriage returns alone, as old programs did; convert each carriage return (\\r) "
+        "to "
+        "a line feed (\\n)");
+  }
   TANDEM_ASSIGN_OR_RETURN(CsvFormat format, FindCsvFormat(source, text, count < kFormatBytes));
   format.encoding = encoding;
   return format;

@@ -160,7 +160,8 @@ std::string NumberRule(absl::string_view text, bool decimal_comma) {
 bool ParseCsvNumber(absl::string_view text, bool decimal_comma, double* number) {
   text = StripCell(text);
   if (decimal_comma && HasThousandsMarks(text, decimal_comma)) return false;
-  if (!text.empty() && text.front() == '+') text.remove_prefix(1);
+  // Only one sign: "+-1" is no number.
+  if (Take(&text, '+') && absl::StartsWith(text, "-")) return false;
   char copy[kMaxNumberLength];
   if (decimal_comma && absl::StrContains(text, ',')) {
     if (text.size() > kMaxNumberLength || absl::StrContains(text, '.')) return false;

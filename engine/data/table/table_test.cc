@@ -127,8 +127,9 @@ TEST(CellTest, NumbersAreTheNearest) {
     EXPECT_TRUE(ParseCsvNumber(text, false, &number)) << text;
     EXPECT_EQ(number, 0) << text;
   }
-  for (const char* text : {"", "-", ".", "1e400", "-1e400", "1e-400x", "-.", "1..2", "1-2", "--1", "1 2",
-                           "1e", "nan", "1e39", "0x10", "0X1F", "-0x1", "0x1p3", "0x"}) {
+  for (const char* text :
+       {"",    "-",   ".",    "1e400", "-1e400", "1e-400x", "-.",   "1..2", "1-2",  "--1",   "1 2", "1e",
+        "nan", "+-1", "+-.5", "++1",   "-+1",    "1e39",    "0x10", "0X1F", "-0x1", "0x1p3", "0x"}) {
     EXPECT_FALSE(ParseCsvNumber(text, false, &number)) << text;
   }
 }
