@@ -331,9 +331,8 @@ absl::StatusOr<CsvFormat> FormatOf(const v1::CsvSource& source, const std::strin
   const bool has_returns = text.find('\r') < text.size() - 1;
   if (has_returns && !absl::StrContains(text, '\n')) {
     return file->Error(
-        "ends its lines by carriage returns alone, as old programs did; convert each carriage return (\\r) "
-        "to "
-        "a line feed (\\n)");
+        "ends its lines by carriage returns alone, as old programs did; convert each carriage return "
+        "(\\r) to a line feed (\\n)");
   }
   TANDEM_ASSIGN_OR_RETURN(CsvFormat format, FindCsvFormat(source, text, count < kFormatBytes));
   format.encoding = encoding;
