@@ -1,10 +1,5 @@
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -298,77 +293,6 @@ TEST_F(ModelCommandsTest, CutsLargeTablesIntoSeveralCalls) {
   failing_call = 2;
   EXPECT_EQ(RunAnew({"predict", "lenet-1", table}), 2);
   EXPECT_THAT(terminal_.err(), EndsWith(table + " from sample 8: holds nan\n"));
-}
-
-TEST_F(ModelCommandsTest, ExportsAModel) {
-  v1::ExportModelRequest asked;
-  bool fails = false;
-  daemon_.export_model = [&](const v1::ExportModelRequest& request,
-                             grpc::ServerWriter<v1::ExportModelResponse>* writer) {
-    asked = request;
-    v1::ExportModelResponse response;
-    for (const char* part : {"on", "nx"}) {
-      response.set_data(part);
-      writer->Write(response);
-      if (fails) return grpc::Status(grpc::StatusCode::DATA_LOSS, "the model is damaged");
-    }
-    return grpc::Status::OK;
-  };
-  const std::string path = folder_ + "/model.onnx";
-  EXPECT_EQ(RunAnew({"export", "lenet-1", path, "--artifact", "best.safetensors"}), 0) << terminal_.err();
-  EXPECT_EQ(asked.name(), "jobs/lenet-1");
-  EXPECT_EQ(asked.artifact(), "best.safetensors");
-  EXPECT_EQ(terminal_.out(), path + "  4 B\n");
-  const auto content = [&] {
-    std::ostringstream text;
-    text << std::ifstream(path).rdbuf();
-    return text.str();
-  };
-  EXPECT_EQ(content(), "onnx");
-  EXPECT_EQ(RunAnew({"export", "lenet-1", path, "--force", "-o", "json"}), 0) << terminal_.err();
-  EXPECT_THAT(terminal_.out(), HasSubstr("\"size_bytes\":\"4\""));
-  EXPECT_EQ(RunAnew({"export", "lenet-1", path}), 2);
-  EXPECT_THAT(terminal_.err(), HasSubstr("another file is there; --force replaces it, or name another file"));
-  fails = true;
-  EXPECT_EQ(RunAnew({"export", "lenet-1", path, "--force"}), 2);
-  EXPECT_THAT(terminal_.err(), HasSubstr("the model is damaged"));
-  EXPECT_EQ(content(), "onnx");
-  fails = false;
-  EXPECT_NE(RunAnew({"export", "lenet-1", folder_ + "/none/model.onnx"}), 0);
-  EXPECT_THAT(terminal_.err(), HasSubstr(folder_ + "/none"));
-  // Neither a folder nor a device is replaced. The model is not asked for.
-  asked.Clear();
-  EXPECT_EQ(RunAnew({"export", "lenet-1", folder_, "--force"}), 2);
-  EXPECT_THAT(terminal_.err(), HasSubstr(folder_ + ": it is not a regular file; name another file"));
-  EXPECT_EQ(asked.name(), "");
-}
-
-TEST_F(ModelCommandsTest, ExportsToRegularFilesAlone) {
-  int calls = 0;
-  daemon_.export_model = [&](const v1::ExportModelRequest&,
-                             grpc::ServerWriter<v1::ExportModelResponse>* writer) {
-    ++calls;
-    v1::ExportModelResponse response;
-    response.set_data("onnx");
-    writer->Write(response);
-    return grpc::Status::OK;
-  };
-  const std::string pipe = folder_ + "/pipe";
-  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
-  for (const std::string& path : {folder_, pipe}) {
-    for (const bool force : {false, true}) {
-      std::vector<std::string> words = {"export", "lenet-1", path};
-      if (force) words.emplace_back("--force");
-      EXPECT_EQ(RunAnew(words), 2) << path;
-      EXPECT_THAT(terminal_.err(), HasSubstr("it is not a regular file; name another file"));
-    }
-  }
-  EXPECT_TRUE(std::filesystem::is_fifo(pipe));
-  EXPECT_EQ(calls, 0);
-  // The unfinished file leads to a full disk.
-  std::filesystem::create_symlink("/dev/full", folder_ + "/model.onnx.tmp");
-  EXPECT_EQ(RunAnew({"export", "lenet-1", folder_ + "/model.onnx"}), 5);
-  EXPECT_THAT(terminal_.err(), HasSubstr("No space left on device"));
 }
 
 TEST_F(ModelCommandsTest, ARowHasATrueClassAfterRowsWithIgnoredLabels) {

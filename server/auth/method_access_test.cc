@@ -72,12 +72,11 @@ TEST(MethodAccess, TheTableHasEveryMethodOnceAndNoOther) {
 
 TEST(MethodAccess, WhatChangesSomethingIsNotForViewers) {
   for (const MethodAccess& access : MethodAccessTable()) {
-    const bool reads_by_name = access.method.substr(0, 3) == "Get" || access.method.substr(0, 4) == "List" ||
-                               access.method.substr(0, 5) == "Watch" ||
-                               access.method.substr(0, 4) == "Read" || access.method == "DescribeModel" ||
-                               access.method == "ParseJob" || access.method == "ParseSweep" ||
-                               access.method == "Predict" || access.method == "Evaluate" ||
-                               access.method == "ExportModel";
+    const bool reads_by_name =
+        access.method.substr(0, 3) == "Get" || access.method.substr(0, 4) == "List" ||
+        access.method.substr(0, 5) == "Watch" || access.method.substr(0, 4) == "Read" ||
+        access.method == "DescribeModel" || access.method == "ParseJob" || access.method == "ParseSweep" ||
+        access.method == "Predict" || access.method == "Evaluate" || access.method == "ExportModel";
     EXPECT_EQ(access.changes, !reads_by_name) << access.method;
     if (access.changes) {
       EXPECT_GT(access.least_role, v1::TOKEN_ROLE_VIEWER) << access.method;

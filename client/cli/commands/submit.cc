@@ -21,7 +21,8 @@ int RunSubmit(Session& session, const SubmitOptions& options) {
   if (!file.has_value()) return kBadUsage;
   const absl::StatusOr<client::Client*> client = session.Connect();
   if (!client.ok()) return session.Fail(client.status());
-  if (const int code = UploadWeights(session, **client, options.source.weights, &file->spec); code != kSucceeded)
+  if (const int code = UploadWeights(session, **client, options.source.weights, &file->spec);
+      code != kSucceeded)
     return code;
   const std::string request_id = options.request_id.empty() ? RandomRequestId() : options.request_id;
   const absl::StatusOr<v1::Job> job = (*client)->CreateJob(file->spec, request_id, /*validate_only=*/false);

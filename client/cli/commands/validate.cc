@@ -11,7 +11,8 @@ int RunValidate(Session& session, const JobSource& source) {
   if (!file.has_value()) return kBadUsage;
   const absl::StatusOr<client::Client*> client = session.Connect();
   if (!client.ok()) return session.Fail(client.status());
-  if (const int code = UploadWeights(session, **client, source.weights, &file->spec); code != kSucceeded) return code;
+  if (const int code = UploadWeights(session, **client, source.weights, &file->spec); code != kSucceeded)
+    return code;
   const absl::StatusOr<v1::Job> job = (*client)->CreateJob(file->spec, "", /*validate_only=*/true);
   if (!job.ok()) return FailJob(session, source, *file, job.status());
   if (session.structured()) return session.Print(*job);
