@@ -67,21 +67,23 @@ struct TileWinograd {
   // The patches that `convolve_winograd` transforms together, an even number. It changes no result.
   int64_t group = 2;
 
-  int64_t patch_columns() const { return (out_width + 1) / 2; }
+  // All are inline, as ConvSizes::out_height.
+  __attribute__((always_inline)) int64_t patch_columns() const { return (out_width + 1) / 2; }
   __attribute__((always_inline)) int64_t image_patches() const {
     return (out_height + 1) / 2 * patch_columns();
   }
-  int64_t patches() const { return blocks * image_patches(); }
-  // Always inline, as ConvSizes::out_height.
+  __attribute__((always_inline)) int64_t patches() const { return blocks * image_patches(); }
   __attribute__((always_inline)) TilePatch PatchAt(int64_t patch) const {
     const int64_t place = patch % image_patches();
     return {patch / image_patches(), place / patch_columns() * 2, place % patch_columns() * 2};
   }
-  int64_t items() const { return (patches() + group - 1) / group; }
+  __attribute__((always_inline)) int64_t items() const { return (patches() + group - 1) / group; }
   // The bfloat16 numbers of packed weights.
-  int64_t weight_elements() const { return out_blocks * in_blocks * kPoints * 2 * kTileElements; }
+  __attribute__((always_inline)) int64_t weight_elements() const {
+    return out_blocks * in_blocks * kPoints * 2 * kTileElements;
+  }
   // The floats of a thread's scratch in `convolve_winograd`.
-  int64_t scratch_floats() const {
+  __attribute__((always_inline)) int64_t scratch_floats() const {
     return group * kPoints * kTileElements + group * in_blocks * kPoints * kTileElements / 2;
   }
 };
