@@ -25,8 +25,8 @@ struct SampleChoice {
   // Whether `dataset` is the data set that the model was trained on.
   bool is_own_dataset = false;
   Split split = Split::kDefault;
-  // Called with a sentence if data were matched in an unexpected way, or if the samples are those of the
-  // model's training without a request for them. May be null.
+  // Called with a sentence if data were matched in an unexpected way. Also called if the training samples are
+  // used although `split` does not ask for them. May be null.
   std::function<void(absl::string_view)> on_notice;
 };
 

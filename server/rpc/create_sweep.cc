@@ -112,7 +112,7 @@ class Objective {
 
 struct AdmittedSweep {
   std::vector<JobMachine::NewSweep::Part> jobs;
-  // The uploaded files from which the jobs start, one for each job.
+  // Each job's uploaded weights, or nullopt.
   std::vector<std::optional<UploadedFile>> weights;
   Objective objective;
 };
@@ -174,7 +174,7 @@ struct Keeping {
 
   const std::shared_ptr<Making> making;
   JobMachine::NewSweep sweep;
-  const std::vector<std::optional<UploadedFile>> weights;  // One for each job.
+  const std::vector<std::optional<UploadedFile>> weights;  // Of each job, or nullopt.
   std::vector<std::string> ids;                            // Reserved.
   // The first job without its file.
   size_t next = 0;
