@@ -30,6 +30,7 @@ test_packages=(
   python3-build python3-grpcio python3-matplotlib python3-numpy python3-pandas python3-protobuf python3-sklearn python3-setuptools python3-venv python3-wheel mypy  # client/python
   python3-pil imagemagick zstd                                         # pictures and archives of other software
   munge slurm-wlm                                                      # a Slurm cluster (tests/integration/slurm)
+  openssh-client openssh-server                                        # hosts by SSH (tests/integration/ssh.sh)
   prometheus                                                           # deploy/prometheus, deploy/grafana
   debootstrap lintian systemd-container zsh                            # tests/integration/package.sh
 )
