@@ -224,14 +224,14 @@ TEST(PartitionsTest, SaysWhatSlurmAnswers) {
   v1::ClusterPartition& work = *cluster.add_partitions();
   work.set_name("work");
   cluster.add_partitions()->set_name("old");
-  EXPECT_THAT(Lines(CheckPartitions(cluster)), HasSubstr("problem cluster: Slurm answers, but no partition"));
+  EXPECT_THAT(Lines(CheckPartitions(cluster)), HasSubstr("problem cluster: the cluster answers, but no partition"));
   work.set_is_up(true);
   EXPECT_THAT(Lines(CheckPartitions(cluster)), HasSubstr("note cluster: Slurm has no default partition"));
   work.set_is_default(true);
   v1::ClusterPartition& old = *cluster.mutable_partitions(1);
   old.set_nodes(4);
   const std::string lines = Lines(CheckPartitions(cluster));
-  EXPECT_THAT(lines, HasSubstr("ok cluster: Slurm answers; 1 of 2 partitions take jobs\n"));
+  EXPECT_THAT(lines, HasSubstr("ok cluster: the cluster answers; 1 of 2 partitions take jobs\n"));
   EXPECT_THAT(lines,
               HasSubstr("note cluster: the partition \"old\" starts no jobs: it is down, or all of its 4 "
                         "nodes are down | run `sinfo -R`"));
@@ -240,7 +240,7 @@ TEST(PartitionsTest, SaysWhatSlurmAnswers) {
   EXPECT_THAT(Lines(CheckPartitions(cluster)),
               HasSubstr("problem cluster: the partition \"old\" starts no jobs"));
   old.set_is_up(true);
-  EXPECT_EQ(Lines(CheckPartitions(cluster)), "ok cluster: Slurm answers; 2 of 2 partitions take jobs\n");
+  EXPECT_EQ(Lines(CheckPartitions(cluster)), "ok cluster: the cluster answers; 2 of 2 partitions take jobs\n");
 }
 
 TEST(QueueTest, SaysWhatWaitsForEver) {

@@ -20,7 +20,9 @@ namespace {
 constexpr absl::Duration kLongestConnect = absl::Seconds(2);
 constexpr int64_t kLittleSharedSpace = int64_t{1} << 30;
 constexpr char kDownMend[] =
-    "run `sinfo -R` for the nodes' reasons. An administrator of Slurm can set nodes and partitions up";
+    "run `sinfo -R` for the nodes' reasons. An administrator of Slurm can set nodes and partitions up. A "
+    "host by SSH "
+    "must answer `ssh HOST true` on the daemon's machine, as the daemon's user";
 
 void CheckSharedFolder(const std::string& folder, Findings* findings) {
   struct stat info = {};
@@ -49,7 +51,7 @@ Findings CheckPartitions(const v1::ListDevicesResponse& cluster) {
   if (!cluster.partitions_message().empty()) {
     AddProblem(
         &findings, "cluster", cluster.partitions_message(),
-        "run `sinfo` on the daemon's machine, as the daemon's user. Jobs that train in Slurm train on");
+        "run `sinfo` on the daemon's machine, as the daemon's user. Jobs that train on the cluster train on");
     return findings;
   }
   if (cluster.partitions().empty()) return findings;
@@ -60,13 +62,15 @@ Findings CheckPartitions(const v1::ListDevicesResponse& cluster) {
     has_default = has_default || partition.is_default();
   }
   if (up == 0) {
-    AddProblem(&findings, "cluster",
-               "Slurm answers, but no partition starts jobs: each is down, or all of its nodes are down",
-               kDownMend);
+    AddProblem(
+        &findings, "cluster",
+        "the cluster answers, but no partition starts jobs: each is down, or all of its nodes are down",
+        kDownMend);
     return findings;
   }
-  AddFine(&findings, "cluster",
-          absl::StrCat("Slurm answers; ", up, " of ", cluster.partitions_size(), " partitions take jobs"));
+  AddFine(
+      &findings, "cluster",
+      absl::StrCat("the cluster answers; ", up, " of ", cluster.partitions_size(), " partitions take jobs"));
   for (const v1::ClusterPartition& partition : cluster.partitions()) {
     if (partition.is_up()) continue;
     const std::string message = absl::StrCat(

@@ -109,10 +109,12 @@ TEST_F(ClusterCommandsTest, AJobIsCheckedForTheCluster) {
     EXPECT_EQ(asked.spec().cluster().slurm().nodes(), 3);
     EXPECT_EQ(Run({command, Write("plain.yaml", "name: lenet\n"), "--on", "slurm"}), 0) << terminal_.err();
     EXPECT_TRUE(asked.spec().cluster().has_slurm());
+    EXPECT_EQ(Run({command, Write("plain.yaml", "name: lenet\n"), "--on", "ssh"}), 0) << terminal_.err();
+    EXPECT_TRUE(asked.spec().cluster().has_ssh());
     FakeTerminal wrong;
     wrong.environment = terminal_.environment;
     EXPECT_EQ(RunCommand({command, job, "--on", "pbs"}, wrong), 2);
-    EXPECT_EQ(wrong.err(), "--on: is \"pbs\"; the only kind of cluster is slurm\n");
+    EXPECT_EQ(wrong.err(), "--on: is \"pbs\"; the kinds of clusters are slurm and ssh\n");
   }
 }
 

@@ -47,7 +47,9 @@ void AddChanges(Command command, JobSource& source) {
                  "Change a field: PATH=VALUE, such as training.epochs=1 or model.layers[0].conv2d.filters=8")
       .ValueName("PATH=VALUE")
       .OneValueEach();
-  command.AddOption("--on", source.on, "Train on this kind of cluster instead of the daemon's machine: slurm")
+  command
+      .AddOption("--on", source.on,
+                 "Train on this kind of cluster instead of the daemon's machine: slurm or ssh")
       .ValueName("CLUSTER");
   command
       .AddOption("--weights", source.weights,
@@ -82,8 +84,9 @@ int UploadWeights(Session& session, client::Client& client, const std::string& w
 }
 
 absl::optional<client::JobFile> ReadJob(Session& session, const JobSource& source) {
-  if (!source.on.empty() && source.on != "slurm") {
-    session.terminal().Err(absl::StrCat("--on: is \"", source.on, "\"; the only kind of cluster is slurm\n"));
+  if (!source.on.empty() && source.on != "slurm" && source.on != "ssh") {
+    session.terminal().Err(
+        absl::StrCat("--on: is \"", source.on, "\"; the kinds of clusters are slurm and ssh\n"));
     return absl::nullopt;
   }
   absl::StatusOr<client::JobFile> file = client::ReadJobFile(source.file);
@@ -94,7 +97,8 @@ absl::optional<client::JobFile> ReadJob(Session& session, const JobSource& sourc
   if (!ApplyOverrides(session, source, &file->spec)) return absl::nullopt;
   if (!MayTakeWeights(session, source.weights, file->name, file->spec)) return absl::nullopt;
   // Keeps the cluster's fields in the file.
-  if (!source.on.empty()) file->spec.mutable_cluster()->mutable_slurm();
+  if (source.on == "slurm") file->spec.mutable_cluster()->mutable_slurm();
+  if (source.on == "ssh") file->spec.mutable_cluster()->mutable_ssh();
   return *std::move(file);
 }
 

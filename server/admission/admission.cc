@@ -216,7 +216,7 @@ absl::Status SpecAdmission::FitCluster(Request* request) const {
   TANDEM_RETURN_IF_ERROR(DeviceCheck::CheckOps(request->plan, spec.replicas().device_kind()));
   const absl::Status taken = cluster_.test ? cluster_.test(spec) : absl::OkStatus();
   if (!taken.ok() && !absl::IsInvalidArgument(taken)) return taken;
-  request->violations.AddAll("spec.cluster.slurm", taken);
+  request->violations.AddAll(absl::StrCat("spec.", ClusterField(spec.cluster())), taken);
   request->job.planned_memory_bytes = request->plan.replica_memory_bytes;
   return Invalid(request->violations);
 }

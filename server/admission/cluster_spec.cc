@@ -46,10 +46,9 @@ void CheckArguments(const ClusterRules& rules, const v1::SlurmCluster& slurm, Fi
 }
 
 // Returns whether a number is 0, which means unset, or in the range.
-bool CheckRange(const char* field, int value, int least, int most, FieldViolations* violations) {
+bool CheckRange(absl::string_view field, int value, int least, int most, FieldViolations* violations) {
   if (value == 0 || (value >= least && value <= most)) return true;
-  violations->Add(absl::StrCat("cluster.slurm.", field),
-                  absl::StrCat("is ", value, "; must be from ", least, " to ", most));
+  violations->Add(field, absl::StrCat("is ", value, "; must be from ", least, " to ", most));
   return false;
 }
 
@@ -60,33 +59,40 @@ int CountReplicas(const v1::Replicas& replicas) {
                                         [](double load) { return load > 0; }));
 }
 
-// Chooses the numbers of nodes, workers and replicas, as far as they are unset.
-void FillNodes(v1::SlurmCluster* slurm, v1::Replicas* replicas, FieldViolations* violations) {
-  if (CheckRange("nodes", slurm->nodes(), 1, kMostNodes, violations)) {
+// Returns the largest divisor of `number` that is not above `most`.
+int LargestDivisor(int number, int most) {
+  int divisor = std::clamp(most, 1, number);
+  while (number % divisor != 0) --divisor;
+  return divisor;
+}
+
+// Chooses the numbers of nodes, workers and replicas, as far as they are unset. `field` is the path of
+// `nodes`. By default the workers are on as many nodes as possible, up to `most`.
+void FillNodes(const std::string& field, int most, int32_t* nodes, v1::Replicas* replicas,
+               FieldViolations* violations) {
+  if (CheckRange(field, *nodes, 1, kMostNodes, violations)) {
     // Without a count, each worker gets a replica.
     const bool has_count = replicas->count() > 0 || !replicas->worker_load().empty();
     const int wanted = CountReplicas(*replicas);
     const std::string replicas_text = absl::StrCat(wanted, wanted == 1 ? " replica" : " replicas");
-    if (slurm->nodes() == 0) {
-      slurm->set_nodes(std::clamp(replicas->workers() > 0 ? replicas->workers() : wanted, 1, kMostNodes));
-    } else if (has_count && slurm->nodes() > wanted) {
-      violations->Add("cluster.slurm.nodes",
-                      absl::StrCat("is ", slurm->nodes(), ", and the job has ", replicas_text,
-                                   "; each node needs a replica: set replicas.count to ", slurm->nodes(),
-                                   " or more, or ask for fewer nodes"));
-    } else if (has_count && replicas->workers() == 0 && wanted % slurm->nodes() != 0) {
-      violations->Add("cluster.slurm.nodes",
-                      absl::StrCat("is ", slurm->nodes(), ", and the job has ", replicas_text,
+    if (*nodes == 0) {
+      *nodes = LargestDivisor(std::max(1, replicas->workers() > 0 ? replicas->workers() : wanted), most);
+    } else if (has_count && *nodes > wanted) {
+      violations->Add(field, absl::StrCat("is ", *nodes, ", and the job has ", replicas_text,
+                                          "; each node needs a replica: set replicas.count to ", *nodes,
+                                          " or more, or ask for fewer nodes"));
+    } else if (has_count && replicas->workers() == 0 && wanted % *nodes != 0) {
+      violations->Add(field,
+                      absl::StrCat("is ", *nodes, ", and the job has ", replicas_text,
                                    "; each node has the same number of replicas: ask for a number of nodes "
                                    "that divides ",
                                    wanted));
     }
-    if (replicas->workers() == 0) replicas->set_workers(slurm->nodes());
-    if (replicas->workers() % slurm->nodes() != 0) {
+    if (replicas->workers() == 0) replicas->set_workers(*nodes);
+    if (replicas->workers() % *nodes != 0) {
       violations->Add(
-          "cluster.slurm.nodes",
-          absl::StrCat("is ", slurm->nodes(), " and must divide the number of workers, ", replicas->workers(),
-                       "; leave out replicas.workers for one worker on each node"));
+          field, absl::StrCat("is ", *nodes, " and must divide the number of workers, ", replicas->workers(),
+                              "; leave out replicas.workers for one worker on each node"));
     }
   }
   if (replicas->count() == 0 && replicas->worker_load().empty()) {
@@ -109,7 +115,8 @@ void CheckNoOwnDevices(const v1::Replicas& replicas, FieldViolations* violations
 
 // Chooses the kind of device and the GPUs of a node with `on_node` replicas, as far as they are unset.
 void FillGpus(int on_node, v1::SlurmCluster* slurm, v1::Replicas* replicas, FieldViolations* violations) {
-  const bool are_right = CheckRange("gpus_per_node", slurm->gpus_per_node(), 1, kMostCores, violations);
+  const bool are_right =
+      CheckRange("cluster.slurm.gpus_per_node", slurm->gpus_per_node(), 1, kMostCores, violations);
   if (IsAnyKind(replicas->device_kind())) {
     replicas->set_device_kind(slurm->gpus_per_node() > 0 ? v1::DEVICE_KIND_GPU : v1::DEVICE_KIND_CPU);
   }
@@ -136,34 +143,72 @@ void CheckTimeLimit(double seconds, FieldViolations* violations) {
                       seconds, kLeastSeconds, kMostSeconds));
 }
 
-}  // namespace
+// Fills in the cores of each worker, which has `each` replicas. Returns the cores.
+int CoresFor(int each, const std::string& field, int cores, FieldViolations* violations) {
+  const bool is_right = CheckRange(field, cores, 1, kMostCores, violations);
+  return is_right && cores == 0 ? std::min(each, kMostCores) : cores;
+}
 
-absl::Status FillCluster(const ClusterRules& rules, v1::JobSpec* spec) {
-  if (!spec->has_cluster()) return absl::OkStatus();
-  if (!spec->cluster().has_slurm()) {
-    return FieldError("cluster", "must name a kind of cluster: slurm");
-  }
-  if (!rules.has_slurm) {
-    return FieldError(
-        "cluster.slurm",
-        "is set, but this daemon has no cluster; start it with --shared-folder and --worker-listen");
-  }
-  v1::SlurmCluster* const slurm = spec->mutable_cluster()->mutable_slurm();
-  v1::Replicas* const replicas = spec->mutable_replicas();
+// Returns the number of replicas of each worker.
+int ReplicasOfWorker(const v1::Replicas& replicas) {
+  return std::max(1, CountReplicas(replicas) / std::max(1, replicas.workers()));
+}
+
+absl::Status FillSlurm(const ClusterRules& rules, v1::SlurmCluster* slurm, v1::Replicas* replicas) {
   FieldViolations violations;
-  FillNodes(slurm, replicas, &violations);
+  int32_t nodes = slurm->nodes();
+  FillNodes("cluster.slurm.nodes", kMostNodes, &nodes, replicas, &violations);
+  slurm->set_nodes(nodes);
   CheckNoOwnDevices(*replicas, &violations);
   const int workers = std::max(1, replicas->workers());
-  // Of a worker.
-  const int each = std::max(1, CountReplicas(*replicas) / workers);
-  FillGpus(each * std::max(1, workers / std::max(1, slurm->nodes())), slurm, replicas, &violations);
-  if (CheckRange("cpus_per_task", slurm->cpus_per_task(), 1, kMostCores, &violations) &&
-      slurm->cpus_per_task() == 0) {
-    slurm->set_cpus_per_task(std::min(each, kMostCores));
-  }
+  const int each = ReplicasOfWorker(*replicas);
+  FillGpus(each * std::max(1, workers / std::max(1, nodes)), slurm, replicas, &violations);
+  slurm->set_cpus_per_task(
+      CoresFor(each, "cluster.slurm.cpus_per_task", slurm->cpus_per_task(), &violations));
   CheckTimeLimit(slurm->time_limit_seconds(), &violations);
   CheckArguments(rules, *slurm, &violations);
   return violations.ToStatus();
+}
+
+absl::Status FillSsh(const ClusterRules& rules, v1::SshCluster* ssh, v1::Replicas* replicas) {
+  FieldViolations violations;
+  int32_t nodes = ssh->nodes();
+  FillNodes("cluster.ssh.nodes", rules.ssh_hosts, &nodes, replicas, &violations);
+  ssh->set_nodes(nodes);
+  CheckNoOwnDevices(*replicas, &violations);
+  if (IsAnyKind(replicas->device_kind())) replicas->set_device_kind(v1::DEVICE_KIND_CPU);
+  ssh->set_cpus_per_task(
+      CoresFor(ReplicasOfWorker(*replicas), "cluster.ssh.cpus_per_task", ssh->cpus_per_task(), &violations));
+  return violations.ToStatus();
+}
+
+}  // namespace
+
+std::string ClusterField(const v1::Cluster& cluster) {
+  return cluster.has_ssh() ? "cluster.ssh" : "cluster.slurm";
+}
+
+absl::Status FillCluster(const ClusterRules& rules, v1::JobSpec* spec) {
+  if (!spec->has_cluster()) return absl::OkStatus();
+  v1::Cluster* const cluster = spec->mutable_cluster();
+  switch (cluster->kind_case()) {
+    case v1::Cluster::kSlurm:
+      if (rules.has_slurm) return FillSlurm(rules, cluster->mutable_slurm(), spec->mutable_replicas());
+      return FieldError("cluster.slurm",
+                        rules.ssh_hosts > 0
+                            ? "is set, but this daemon's cluster is its own hosts; use cluster.ssh"
+                            : "is set, but this daemon has no cluster; start it with --shared-folder and "
+                              "--worker-listen");
+    case v1::Cluster::kSsh:
+      if (rules.ssh_hosts > 0) return FillSsh(rules, cluster->mutable_ssh(), spec->mutable_replicas());
+      return FieldError("cluster.ssh",
+                        rules.has_slurm ? "is set, but this daemon's cluster is Slurm's; use cluster.slurm"
+                                        : "is set, but this daemon has no cluster; start it with --ssh-host, "
+                                          "--shared-folder and --worker-listen");
+    case v1::Cluster::KIND_NOT_SET:
+      break;
+  }
+  return FieldError("cluster", "must name a kind of cluster: slurm or ssh");
 }
 
 }  // namespace tandem

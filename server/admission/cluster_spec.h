@@ -14,10 +14,13 @@ namespace tandem {
 struct ClusterRules {
   // True if the daemon has a Slurm cluster.
   bool has_slurm = false;
+  // The number of the daemon's hosts by SSH.
+  int ssh_hosts = 0;
   // The names of sbatch's options that a job may give, such as "constraint".
   std::vector<std::string> allowed_arguments = {};
   // Asks the cluster if it would take a job with this spec, which has its defaults. INVALID_ARGUMENT, with
-  // fields relative to SlurmCluster, if not. UNAVAILABLE if the cluster does not answer. May be null.
+  // fields relative to the message in Cluster.kind, if not. UNAVAILABLE if the cluster does not answer. May
+  // be null.
   std::function<absl::Status(const v1::JobSpec&)> test = {};
 };
 
@@ -25,6 +28,9 @@ struct ClusterRules {
 // defaults are filled in. INVALID_ARGUMENT, with fields relative to the spec, for every wrong field. Does
 // nothing for a job without a cluster.
 absl::Status FillCluster(const ClusterRules& rules, v1::JobSpec* spec);
+
+// Returns the path of a cluster's kind in JobSpec: "cluster.slurm" or "cluster.ssh".
+std::string ClusterField(const v1::Cluster& cluster);
 
 }  // namespace tandem
 

@@ -136,5 +136,80 @@ TEST_F(ClusterSpecTest, ADaemonWithoutAClusterRefuses) {
   ExpectWrong("cluster.slurm", "has no cluster");
 }
 
+TEST_F(ClusterSpecTest, EachClusterHasItsKind) {
+  rules_ = {.ssh_hosts = 2};
+  ExpectWrong("cluster.slurm", "use cluster.ssh");
+  rules_ = {.has_slurm = true};
+  spec_.mutable_cluster()->mutable_ssh();
+  ExpectWrong("cluster.ssh", "use cluster.slurm");
+  rules_ = {};
+  ExpectWrong("cluster.ssh", "has no cluster; start it with --ssh-host");
+  spec_.mutable_cluster()->Clear();
+  ExpectWrong("cluster", "must name a kind of cluster: slurm or ssh");
+  EXPECT_EQ(ClusterField(spec_.cluster()), "cluster.slurm");
+  spec_.mutable_cluster()->mutable_ssh();
+  EXPECT_EQ(ClusterField(spec_.cluster()), "cluster.ssh");
+}
+
+class SshSpecTest : public ClusterSpecTest {
+ protected:
+  SshSpecTest() {
+    rules_ = {.ssh_hosts = 4};
+    ssh_ = spec_.mutable_cluster()->mutable_ssh();
+  }
+
+  // Returns the default number of hosts for a number of replicas.
+  int NodesFor(int replicas) {
+    v1::JobSpec spec = spec_;
+    spec.mutable_replicas()->set_count(replicas);
+    EXPECT_TRUE(FillCluster(rules_, &spec).ok());
+    EXPECT_EQ(spec.replicas().workers(), spec.cluster().ssh().nodes());
+    return spec.cluster().ssh().nodes();
+  }
+
+  v1::SshCluster* ssh_;
+};
+
+TEST_F(SshSpecTest, SpreadsReplicasOverTheHostsThatExist) {
+  EXPECT_EQ(NodesFor(1), 1);
+  EXPECT_EQ(NodesFor(3), 3);
+  EXPECT_EQ(NodesFor(5), 1);
+  EXPECT_EQ(NodesFor(6), 3);
+  EXPECT_EQ(NodesFor(32), 4);
+}
+
+TEST_F(SshSpecTest, FillsInWorkersAndCores) {
+  ssh_->set_nodes(2);
+  spec_.mutable_replicas()->set_count(8);
+  ASSERT_TRUE(FillCluster(rules_, &spec_).ok());
+  EXPECT_EQ(spec_.replicas().workers(), 2);
+  EXPECT_EQ(spec_.replicas().device_kind(), v1::DEVICE_KIND_CPU);
+  EXPECT_EQ(ssh_->cpus_per_task(), 4);
+  v1::JobSpec again = spec_;
+  ASSERT_TRUE(FillCluster(rules_, &again).ok());
+  EXPECT_EQ(again.SerializeAsString(), spec_.SerializeAsString());
+}
+
+TEST_F(SshSpecTest, WorkersOfOneHost) {
+  spec_.mutable_replicas()->set_workers(6);
+  ASSERT_TRUE(FillCluster(rules_, &spec_).ok());
+  EXPECT_EQ(ssh_->nodes(), 3);
+  EXPECT_EQ(spec_.replicas().count(), 6);
+}
+
+TEST_F(SshSpecTest, RefusesWrongNumbers) {
+  ssh_->set_nodes(-1);
+  ExpectWrong("cluster.ssh.nodes", "must be from 1 to 1024");
+  ssh_->set_nodes(2);
+  spec_.mutable_replicas()->set_count(3);
+  ExpectWrong("cluster.ssh.nodes", "each node has the same number of replicas");
+  spec_.mutable_replicas()->set_count(4);
+  ssh_->set_cpus_per_task(2000);
+  ExpectWrong("cluster.ssh.cpus_per_task", "must be from 1 to 1024");
+  ssh_->set_cpus_per_task(0);
+  spec_.mutable_replicas()->set_replicas_per_device(2);
+  ExpectWrong("replicas.replicas_per_device", "on a cluster each replica has its own device");
+}
+
 }  // namespace
 }  // namespace tandem

@@ -55,7 +55,7 @@ TEST_F(ClusterJobsTest, SubmitsAnAttemptAndShowsItsPlaceInTheQueue) {
   Begin();
   const AttemptId id = Start();
   EXPECT_EQ(cluster_->WaitingOf(id.job_id)->message(),
-            "the fake cluster job 1 waits in the fake cluster's queue: Resources.");
+            "the fake cluster job 1 waits in its queue: Resources.");
   const std::string launch_path = FolderOf(id).LaunchPath(id.attempt);
   EXPECT_THAT(launcher_.submitted()[0].command, ElementsAre("/bin/true", "--launch", launch_path));
   struct stat file = {};
@@ -361,7 +361,7 @@ TEST_F(ClusterJobsTest, TheQueueSaysSinceWhenTheClusterIsAway) {
   ASSERT_TRUE(Eventually([&] { return absl::StrContains(message(), "has not answered since"); }));
   const std::string first = message();
   EXPECT_THAT(first, testing::MatchesRegex(
-                         "the fake cluster job 1 waits in the fake cluster's queue: Resources. the fake "
+                         "the fake cluster job 1 waits in its queue: Resources. the fake "
                          "cluster has not answered since [0-9-]+ [0-9:]+ UTC: the cluster is away."));
   // This submission fails before the cluster is asked, so its error is no answer.
   launcher_.RefuseNext(absl::InternalError("the disk is broken"));

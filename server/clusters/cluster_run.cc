@@ -138,9 +138,8 @@ std::optional<v1::Waiting> DescribeWaiting(const ClusterRun& run, const std::str
     return waiting;
   }
   if (run.waits_in_queue()) {
-    waiting.set_message(absl::StrCat(launcher_name, " job ", run.seen->handle, " waits in ", launcher_name,
-                                     "'s queue", run.seen->detail.empty() ? "" : ": ", run.seen->detail,
-                                     "."));
+    waiting.set_message(absl::StrCat(launcher_name, " job ", run.seen->handle, " waits in its queue",
+                                     run.seen->detail.empty() ? "" : ": ", run.seen->detail, "."));
     if (run.seen->start.has_value()) {
       *waiting.mutable_estimated_start_time() = TimestampOf(*run.seen->start);
     }

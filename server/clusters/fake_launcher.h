@@ -135,6 +135,11 @@ class FakeLauncher : public Launcher {
     return found->second;
   }
 
+  absl::Status Test(const v1::JobSpec&) override { return absl::OkStatus(); }
+  absl::StatusOr<std::vector<v1::ClusterPartition>> Partitions() override {
+    return std::vector<v1::ClusterPartition>();
+  }
+
  private:
   mutable Mutex mutex_;
   bool lose_next_answer_ ABSL_GUARDED_BY(mutex_) = false;

@@ -54,7 +54,9 @@ std::vector<v1::Device> DevicesOf(const v1::JobSpec& spec) {
   const v1::Replicas& replicas = spec.replicas();
   const int count = static_cast<int>(LoadsOf(replicas).size());
   const int each = std::max(1, count / std::max(1, replicas.workers()));
-  const int threads = std::max(1, spec.cluster().slurm().cpus_per_task() / each);
+  const v1::Cluster& cluster = spec.cluster();
+  const int cores = cluster.has_ssh() ? cluster.ssh().cpus_per_task() : cluster.slurm().cpus_per_task();
+  const int threads = std::max(1, cores / each);
   const v1::DeviceKind kind =
       IsAnyKind(replicas.device_kind()) ? v1::DEVICE_KIND_CPU : replicas.device_kind();
   std::vector<v1::Device> devices;

@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "tandem/v1/device.pb.h"
 #include "tandem/v1/event.pb.h"
 #include "tandem/v1/job.pb.h"
 
@@ -87,6 +88,13 @@ class Launcher {
   // Returns an attempt that an earlier daemon, or an unanswered Submit, may have started; nullopt if the
   // launcher does not know it.
   virtual absl::StatusOr<std::optional<LaunchedAttempt>> TakeOver(const AttemptId& id) = 0;
+
+  // Returns whether the cluster could run a job with this spec, which has its defaults. INVALID_ARGUMENT has
+  // fields relative to the message in Cluster.kind.
+  virtual absl::Status Test(const v1::JobSpec& spec) = 0;
+
+  // Returns the parts of the cluster, in the order of their names.
+  virtual absl::StatusOr<std::vector<v1::ClusterPartition>> Partitions() = 0;
 };
 
 }  // namespace tandem

@@ -8,6 +8,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "engine/base/env.h"
+#include "engine/base/field_violations.h"
 #include "engine/base/status_macros.h"
 #include "server/clusters/slurm/batch_script.h"
 #include "server/store/records.h"
@@ -139,6 +140,45 @@ absl::StatusOr<std::optional<LaunchedAttempt>> SlurmLauncher::TakeOver(const Att
   TANDEM_ASSIGN_OR_RETURN(const std::optional<SlurmJob> job, client_->Find(SlurmCommentOf(id)));
   if (!job.has_value()) return std::nullopt;
   return AttemptOf(*job, id);
+}
+
+absl::Status SlurmLauncher::Test(const v1::JobSpec& spec) {
+  SlurmRequest request = SlurmRequestOf(spec);
+  request.comment = SlurmCommentOf({"test", 1});
+  const absl::Status status = client_->Test(request);
+  if (absl::IsUnavailable(status)) {
+    return absl::UnavailableError(
+        absl::StrCat("cannot check the job: ", status.message(),
+                     "; submit the job again when `sinfo` answers on the daemon's machine"));
+  }
+  if (!absl::IsInvalidArgument(status) || GetFieldViolations(status).empty()) return status;
+  FieldViolations violations;
+  for (const FieldViolation& violation : GetFieldViolations(status)) {
+    const bool is_time = violation.field == "time_limit";
+    violations.Add(is_time ? "time_limit_seconds" : violation.field, violation.description);
+  }
+  return violations.ToStatus();
+}
+
+absl::StatusOr<std::vector<v1::ClusterPartition>> SlurmLauncher::Partitions() {
+  TANDEM_ASSIGN_OR_RETURN(const std::vector<SlurmPartition> known, client_->Partitions());
+  std::vector<v1::ClusterPartition> partitions;
+  for (const SlurmPartition& one : known) {
+    v1::ClusterPartition& partition = partitions.emplace_back();
+    partition.set_name(one.name);
+    partition.set_is_default(one.is_default);
+    partition.set_is_up(one.is_up && one.down_nodes < one.nodes);
+    if (one.time_limit != absl::InfiniteDuration()) {
+      partition.set_time_limit_seconds(absl::ToDoubleSeconds(one.time_limit));
+    }
+    partition.set_nodes(one.nodes);
+    partition.set_free_nodes(one.free_nodes);
+    partition.set_cpus_per_node(one.cpus_per_node);
+    partition.set_gpus_per_node(one.gpus_per_node);
+  }
+  std::sort(partitions.begin(), partitions.end(),
+            [](const auto& a, const auto& b) { return a.name() < b.name(); });
+  return partitions;
 }
 
 }  // namespace tandem

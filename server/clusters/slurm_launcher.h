@@ -24,6 +24,8 @@ class SlurmLauncher final : public Launcher {
   absl::StatusOr<std::vector<LaunchedAttempt>> Observe() override;
   absl::Status Cancel(const LaunchedAttempt& attempt) override;
   absl::StatusOr<std::optional<LaunchedAttempt>> TakeOver(const AttemptId& id) override;
+  absl::Status Test(const v1::JobSpec& spec) override;
+  absl::StatusOr<std::vector<v1::ClusterPartition>> Partitions() override;
 
  private:
   SlurmClient* const client_;

@@ -28,7 +28,7 @@
 #include "server/auth/listen_policy.h"
 #include "server/auth/tls_files.h"
 #include "server/auth/token.h"
-#include "server/clusters/slurm/command.h"
+#include "engine/base/command.h"
 #include "server/daemon/begin_anew.h"
 #include "server/daemon/cluster_check.h"
 #include "server/daemon/crash_folder.h"

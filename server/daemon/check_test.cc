@@ -367,6 +367,24 @@ TEST_F(ClusterCheckTest, TheStateFolderCanBeShared) {
   EXPECT_THAT(Wrong(), Not(HasSubstr("shared folder")));
 }
 
+// A program in place of ssh runs the scripts here.
+TEST_F(ClusterCheckTest, HostsAnswerAndHaveThePaths) {
+  setenv("PATH", (folder_.path() + "/programs:" + path_).c_str(), 1);
+  options_.worker_program = Program("worker", "");
+  options_.ssh_hosts = {"gpu1"};
+  Fake("ssh", "exec /bin/sh -s");
+  EXPECT_THAT(Wrong(), AllOf(Not(HasSubstr("gpu1")), Not(HasSubstr("Slurm"))));
+  // Another folder of this path.
+  Fake("ssh", "sed 's,/tandem-check-,/none-,' | /bin/sh -s");
+  EXPECT_THAT(Wrong(), HasSubstr("PROBLEM host gpu1: host gpu1 lacks " + options_.shared_folder + "/none-"));
+  Fake("ssh", "echo 'Host key verification failed.' >&2; exit 255");
+  EXPECT_THAT(Wrong(),
+              HasSubstr("warning host gpu1: cannot reach host gpu1: Host key verification failed.; try "
+                        "`ssh gpu1 true` as the daemon's user"));
+  Fake("ssh", "echo 'no Linux'");
+  EXPECT_THAT(Wrong(), HasSubstr("PROBLEM host gpu1: cannot read the size of host gpu1"));
+}
+
 TEST_F(ClusterCheckTest, SlurmsProgramsAreThere) {
   EXPECT_THAT(Wrong(), Not(HasSubstr("Slurm")));
   Fake("sinfo", "echo 'slurm_load_partitions: Unable to contact slurm controller' >&2; exit 1");

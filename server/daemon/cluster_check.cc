@@ -1,6 +1,10 @@
 #include "server/daemon/cluster_check.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <string>
 
 #include "absl/status/status.h"
@@ -12,6 +16,7 @@
 #include "absl/time/time.h"
 #include "server/auth/listen_policy.h"
 #include "server/clusters/slurm/slurm_command_client.h"
+#include "server/clusters/ssh/ssh_command_client.h"
 #include "server/rpc/rpc_server.h"
 #include "server/store/state_folder.h"
 
@@ -22,6 +27,7 @@ using Verdict = Check::Verdict;
 
 // A person waits for the answer.
 constexpr absl::Duration kSlurmTimeLimit = absl::Seconds(10);
+constexpr absl::Duration kHostTimeLimit = absl::Seconds(10);
 
 Check CheckSharedFolder(const DaemonOptions& options) {
   const absl::Status status = StateFolder::CheckShare(options.state_folder, options.shared_folder);
@@ -69,13 +75,41 @@ Check CheckSlurm() {
   return check;
 }
 
+// Looks at a host by SSH, and at the paths that its workers need.
+Check CheckHost(const std::string& host, const DaemonOptions& options) {
+  Check check{Verdict::kProblem, absl::StrCat("host ", host), ""};
+  SshCommandClient ssh({.time_limit = kHostTimeLimit});
+  const absl::StatusOr<Host> size = ssh.Look(host);
+  if (!size.ok()) {
+    // The host may be back when the daemon starts.
+    check.verdict = absl::IsUnavailable(size.status()) ? Verdict::kWarning : Verdict::kProblem;
+    check.message = std::string(size.status().message());
+    return check;
+  }
+  const std::string probe = absl::StrCat(options.shared_folder, "/tandem-check-", getpid());
+  std::vector<std::string> paths = {std::filesystem::absolute(options.worker_program).string()};
+  // A new file tells the shared folder from another folder with its path. CheckSharedFolder reports a folder
+  // that cannot be written.
+  if (std::ofstream(probe).good()) paths.push_back(probe);
+  const absl::Status there = ssh.CheckPaths(host, paths);
+  unlink(probe.c_str());
+  if (!there.ok()) {
+    check.message = std::string(there.message());
+    return check;
+  }
+  check.verdict = Verdict::kFine;
+  check.message = absl::StrCat("answers; cores: ", size->cores, ", GPUs: ", size->gpus);
+  return check;
+}
+
 }  // namespace
 
 std::vector<Check> CheckCluster(const DaemonOptions& options, const std::vector<OptionFault>& faults,
                                 bool is_running) {
   std::vector<Check> checks;
   for (const OptionFault& fault : faults) checks.push_back({Verdict::kProblem, fault.option, fault.message});
-  if (options.shared_folder.empty() && options.worker_listen.empty()) return checks;
+  if (options.shared_folder.empty() && options.worker_listen.empty() && options.ssh_hosts.empty())
+    return checks;
   const auto is_whole = [&](const std::string& value, absl::string_view option) {
     return !value.empty() && std::none_of(faults.begin(), faults.end(),
                                           [&](const OptionFault& fault) { return fault.option == option; });
@@ -84,7 +118,9 @@ std::vector<Check> CheckCluster(const DaemonOptions& options, const std::vector<
   if (is_whole(options.worker_listen, "--worker-listen")) {
     checks.push_back(CheckWorkerAddress(options, is_running));
   }
-  checks.push_back(CheckSlurm());
+  if (options.ssh_hosts.empty()) checks.push_back(CheckSlurm());
+  if (options.ssh_hosts.empty() || !is_whole("HOST", "--ssh-host")) return checks;
+  for (const std::string& host : options.ssh_hosts) checks.push_back(CheckHost(host, options));
   return checks;
 }
 

@@ -12,29 +12,38 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "server/auth/listen_policy.h"
+#include "server/clusters/ssh/host.h"
 
 namespace tandem {
 
 void AddClusterOptions(DaemonOptions* options, CLI::App* app) {
   app->add_option(
          "--shared-folder", options->shared_folder,
-         "Folder on a file system that all nodes of the Slurm cluster see at the same path. With it, jobs "
-         "may run on the cluster (cluster.slurm in a job). It then has the folders of all jobs, uploads and "
-         "the cache, and is for this daemon alone. Needs --worker-listen")
+         "Folder on a file system that all nodes of the cluster see at the same path. With it, jobs may run "
+         "on a Slurm cluster (cluster.slurm in a job), or on the hosts of --ssh-host (cluster.ssh). It then "
+         "has the folders of all jobs, uploads and the cache, and is for this daemon alone. Needs "
+         "--worker-listen")
       ->type_name("DIR")
-      ->group("Slurm");
+      ->group("Cluster");
   app->add_option("--worker-listen", options->worker_listen,
                   "Numeric address and port of this machine at which workers on the cluster report, such as "
                   "10.0.0.1:7448. Always TLS, with a certificate that the daemon makes itself. Needs "
                   "--shared-folder")
       ->type_name("ADDRESS")
-      ->group("Slurm");
+      ->group("Cluster");
+  app->add_option("--ssh-host", options->ssh_hosts,
+                  "Host that trains jobs, as ssh takes it: gpu1, user@gpu1, or a Host of ~/.ssh/config; "
+                  "repeatable. The daemon's user must reach it by `ssh gpu1 true`, without a question. Needs "
+                  "--shared-folder. Without it, the cluster is Slurm's")
+      ->type_name("HOST")
+      ->allow_extra_args(false)
+      ->group("Cluster");
   app->add_option("--slurm-allow-argument", options->slurm_allow_arguments,
                   "Name of an option of sbatch that jobs may give in cluster.slurm.extra_arguments, such as "
                   "constraint; repeatable")
       ->type_name("NAME")
       ->allow_extra_args(false)
-      ->group("Slurm");
+      ->group("Cluster");
 }
 
 namespace {
@@ -81,6 +90,18 @@ std::vector<OptionFault> FaultsOfClusterOptions(const DaemonOptions& options) {
   if (!options.worker_listen.empty()) {
     std::string fault = FaultOfWorkerListen(options.worker_listen);
     if (!fault.empty()) faults.push_back({"--worker-listen", std::move(fault)});
+  }
+  for (size_t i = 0; i < options.ssh_hosts.size(); ++i) {
+    const std::string& host = options.ssh_hosts[i];
+    std::string fault = FaultOfHostName(host);
+    const auto end = options.ssh_hosts.begin() + static_cast<std::ptrdiff_t>(i);
+    if (fault.empty() && std::find(options.ssh_hosts.begin(), end, host) != end) {
+      fault = absl::StrCat("has '", host, "' twice; name each host once");
+    }
+    if (!fault.empty()) faults.push_back({"--ssh-host", std::move(fault)});
+  }
+  if (!options.ssh_hosts.empty() && shared.empty()) {
+    faults.push_back({"--ssh-host", "needs --shared-folder and --worker-listen"});
   }
   for (const std::string& name : options.slurm_allow_arguments) {
     if (IsOptionName(name)) continue;

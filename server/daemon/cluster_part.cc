@@ -1,25 +1,44 @@
 #include "server/daemon/cluster_part.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
-#include "engine/base/field_violations.h"
 #include "engine/base/status_macros.h"
+#include "server/clusters/slurm/slurm_command_client.h"
+#include "server/clusters/slurm_launcher.h"
+#include "server/clusters/ssh/ssh_command_client.h"
+#include "server/clusters/ssh_launcher.h"
 #include "server/store/records.h"
 #include "third_party/spdlog/log.h"
 
 namespace tandem {
+namespace {
+
+// Each observation of a host is a connection.
+constexpr absl::Duration kObserveHostsEvery = absl::Seconds(5);
+
+}  // namespace
 
 absl::StatusOr<std::unique_ptr<ClusterPart>> ClusterPart::Open(ClusterJobs::Options options,
-                                                               std::string listen, JobMachine* jobs) {
+                                                               std::string listen,
+                                                               const std::vector<std::string>& ssh_hosts,
+                                                               JobMachine* jobs) {
   WorkerLauncher::Options& launch = options.launch.launch;
   std::unique_ptr<ClusterPart> part(new ClusterPart(std::move(listen), launch.silence_limit, jobs));
   TANDEM_ASSIGN_OR_RETURN(part->certificate_, LoadWorkerCertificate(options.launch.state_folder));
-  part->client_ = std::make_unique<SlurmCommandClient>(SlurmCommandClient::Options());
-  part->launcher_ = std::make_unique<SlurmLauncher>(part->client_.get());
+  if (ssh_hosts.empty()) {
+    part->slurm_ = std::make_unique<SlurmCommandClient>(SlurmCommandClient::Options());
+    part->launcher_ = std::make_unique<SlurmLauncher>(part->slurm_.get());
+  } else {
+    part->hosts_ = std::make_unique<SshCommandClient>(SshCommandClient::Options());
+    part->launcher_ = std::make_unique<SshLauncher>(
+        SshLauncher::Options{.hosts = ssh_hosts, .jobs_folder = options.jobs_folder}, part->hosts_.get());
+    options.observe_every = kObserveHostsEvery;
+  }
   options.launch.daemon_certificate = part->certificate_.certificate;
   launch.daemon_target = absl::StrCat(part->listen_.front() == '[' ? "ipv6:" : "ipv4:", part->listen_);
   launch.tell = [jobs](const v1::Job& job, const std::string& message) {
@@ -42,45 +61,6 @@ absl::Status ClusterPart::Begin(const std::vector<v1::Job>& jobs, ClusterJobs::R
 void ClusterPart::Stop() {
   if (listener_ != nullptr) listener_->Stop();
   cluster_jobs_->Stop();
-}
-
-absl::Status ClusterPart::Test(const v1::JobSpec& spec) {
-  SlurmRequest request = SlurmRequestOf(spec);
-  request.comment = SlurmCommentOf({"test", 1});
-  const absl::Status status = client_->Test(request);
-  if (absl::IsUnavailable(status)) {
-    return absl::UnavailableError(
-        absl::StrCat("cannot check the job: ", status.message(),
-                     "; submit the job again when `sinfo` answers on the daemon's machine"));
-  }
-  if (!absl::IsInvalidArgument(status) || GetFieldViolations(status).empty()) return status;
-  FieldViolations violations;
-  for (const FieldViolation& violation : GetFieldViolations(status)) {
-    const bool is_time = violation.field == "time_limit";
-    violations.Add(is_time ? "time_limit_seconds" : violation.field, violation.description);
-  }
-  return violations.ToStatus();
-}
-
-absl::StatusOr<std::vector<v1::ClusterPartition>> ClusterPart::Partitions() {
-  TANDEM_ASSIGN_OR_RETURN(const std::vector<SlurmPartition> known, client_->Partitions());
-  std::vector<v1::ClusterPartition> partitions;
-  for (const SlurmPartition& one : known) {
-    v1::ClusterPartition& partition = partitions.emplace_back();
-    partition.set_name(one.name);
-    partition.set_is_default(one.is_default);
-    partition.set_is_up(one.is_up && one.down_nodes < one.nodes);
-    if (one.time_limit != absl::InfiniteDuration()) {
-      partition.set_time_limit_seconds(absl::ToDoubleSeconds(one.time_limit));
-    }
-    partition.set_nodes(one.nodes);
-    partition.set_free_nodes(one.free_nodes);
-    partition.set_cpus_per_node(one.cpus_per_node);
-    partition.set_gpus_per_node(one.gpus_per_node);
-  }
-  std::sort(partitions.begin(), partitions.end(),
-            [](const auto& a, const auto& b) { return a.name() < b.name(); });
-  return partitions;
 }
 
 absl::Status CheckNoneOnCluster(const std::vector<v1::Job>& jobs) {

@@ -13,8 +13,9 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "server/clusters/cluster_jobs.h"
-#include "server/clusters/slurm/slurm_command_client.h"
-#include "server/clusters/slurm_launcher.h"
+#include "server/clusters/launcher.h"
+#include "server/clusters/slurm/slurm_client.h"
+#include "server/clusters/ssh/host_client.h"
 #include "server/clusters/worker_listener.h"
 #include "server/jobs/job_machine.h"
 #include "server/scheduler/worker_starter.h"
@@ -22,13 +23,15 @@
 
 namespace tandem {
 
-// The daemon's Slurm cluster: Slurm's programs, the jobs' attempts, and the TCP listener for workers.
+// The daemon's cluster: Slurm or hosts by SSH, the jobs' attempts, and the TCP listener for workers.
 // Thread-safe.
 class ClusterPart {
  public:
   // Fills in what `options` leaves open: the workers' certificate, the daemon's address and `tell`. `listen`
-  // is DaemonOptions::worker_listen. `jobs` must outlive the part.
+  // is DaemonOptions::worker_listen. Without `ssh_hosts`, the cluster is Slurm's. `jobs` must outlive the
+  // part.
   static absl::StatusOr<std::unique_ptr<ClusterPart>> Open(ClusterJobs::Options options, std::string listen,
+                                                           const std::vector<std::string>& ssh_hosts,
                                                            JobMachine* jobs);
 
   // Takes over an earlier daemon's attempts, then listens to workers. See ClusterJobs::Begin.
@@ -40,10 +43,9 @@ class ClusterPart {
   JobObserver* observer() { return cluster_jobs_.get(); }
   std::optional<v1::Waiting> WaitingOf(const std::string& job_id) { return cluster_jobs_->WaitingOf(job_id); }
 
-  // Asks Slurm if it would take a job with this spec. INVALID_ARGUMENT has fields of SlurmCluster.
-  absl::Status Test(const v1::JobSpec& spec);
-  // Returns the partitions, by name. Errors as SlurmClient::Partitions.
-  absl::StatusOr<std::vector<v1::ClusterPartition>> Partitions();
+  // As in Launcher.
+  absl::Status Test(const v1::JobSpec& spec) { return launcher_->Test(spec); }
+  absl::StatusOr<std::vector<v1::ClusterPartition>> Partitions() { return launcher_->Partitions(); }
 
  private:
   ClusterPart(std::string listen, absl::Duration silence_limit, JobMachine* jobs)
@@ -53,7 +55,9 @@ class ClusterPart {
   const absl::Duration silence_limit_;
   JobMachine* const jobs_;
   WorkerCertificate certificate_;
-  std::unique_ptr<SlurmClient> client_;
+  // One of these two is null.
+  std::unique_ptr<SlurmClient> slurm_;
+  std::unique_ptr<HostClient> hosts_;
   std::unique_ptr<Launcher> launcher_;
   std::unique_ptr<ClusterJobs> cluster_jobs_;
   std::unique_ptr<WorkerListener> listener_;

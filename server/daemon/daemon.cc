@@ -188,7 +188,8 @@ absl::Status Daemon::OpenAdmission(const DaemonOptions& options) {
   admission_ = std::make_unique<SpecAdmission>(
       datasets_.get(), weights_.get(), std::move(devices), std::move(priority),
       GpuLimits{.memory_bytes = options.gpu_memory_limit, .workspace_bytes = options.gpu_workspace_limit},
-      ClusterRules{.has_slurm = !shared_folder_.empty(),
+      ClusterRules{.has_slurm = !shared_folder_.empty() && options.ssh_hosts.empty(),
+                   .ssh_hosts = static_cast<int>(options.ssh_hosts.size()),
                    .allowed_arguments = options.slurm_allow_arguments,
                    .test = [this](const v1::JobSpec& spec) { return cluster_->Test(spec); }});
   return absl::OkStatus();
@@ -312,7 +313,8 @@ absl::Status Daemon::OpenCluster(const DaemonOptions& options, const WorkerSuper
   cluster.launch.launch.silence_limit = options.worker_silence_limit;
   cluster.launch.launch.collective_time_limit = options.collective_time_limit;
   TANDEM_ASSIGN_OR_RETURN(cluster_,
-                          ClusterPart::Open(std::move(cluster), options.worker_listen, jobs_.get()));
+                          ClusterPart::Open(std::move(cluster), options.worker_listen,
+                                            options.ssh_hosts, jobs_.get()));
   return absl::OkStatus();
 }
 

@@ -46,6 +46,8 @@ struct DaemonOptions {
   std::string shared_folder;
   std::string worker_listen;
   std::vector<std::string> slurm_allow_arguments;
+  // Empty: the cluster is Slurm's.
+  std::vector<std::string> ssh_hosts;
   int model_workers = 2;
   absl::Duration model_time_limit = absl::Minutes(10);
   absl::Duration model_idle_time = absl::Minutes(1);

@@ -330,6 +330,18 @@ TEST(DaemonOptionsTest, AClusterNeedsAFolderAndAnAddress) {
         HasSubstr("an address of this machine that the nodes reach, and a port, such as 10.0.0.1:7448"))
         << address;
   }
+  EXPECT_THAT(ErrorOf({"--ssh-host", "gpu1"}),
+              HasSubstr("--ssh-host needs --shared-folder and --worker-listen"));
+  EXPECT_THAT(
+      ErrorOf({"--shared-folder", "/shared", "--worker-listen", "10.0.0.1:1", "--ssh-host=-oProxyCommand=x"}),
+      HasSubstr("--ssh-host is '-oProxyCommand=x'; must be a host for ssh, such as gpu1"));
+  EXPECT_THAT(ErrorOf({"--shared-folder", "/shared", "--worker-listen", "10.0.0.1:1", "--ssh-host", "a",
+                       "--ssh-host", "a"}),
+              HasSubstr("--ssh-host has 'a' twice; name each host once"));
+  const auto hosts = ParseDaemonOptions({"--shared-folder", "/shared", "--worker-listen", "10.0.0.1:1",
+                                         "--ssh-host", "b", "--ssh-host", "user@a"});
+  ASSERT_TRUE(hosts.ok()) << hosts.status();
+  EXPECT_THAT(hosts->options.ssh_hosts, testing::ElementsAre("b", "user@a"));
   EXPECT_THAT(ErrorOf({"--shared-folder", "/shared", "--worker-listen", "127.0.0.2:7448"}),
               HasSubstr("--worker-listen is '127.0.0.2:7448', which only this machine reaches; must be"));
   // All faults at once, and --check lists them itself.

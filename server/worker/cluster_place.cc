@@ -19,14 +19,24 @@
 namespace tandem {
 namespace {
 
-absl::StatusOr<int> NumberOf(const char* name, const FindVariable& variable) {
+// The variables of a worker's place. On hosts by SSH, the daemon's script sets them.
+struct PlaceVariables {
+  const char* workers;
+  const char* worker;
+  const char* local;
+  const char* starter;
+};
+constexpr PlaceVariables kSlurm = {"SLURM_NTASKS", "SLURM_PROCID", "SLURM_LOCALID", "Slurm's srun"};
+constexpr PlaceVariables kSsh = {"WORLD_SIZE", "RANK", "LOCAL_RANK", "the script task.sh"};
+
+absl::StatusOr<int> NumberOf(const char* name, const PlaceVariables& names, const FindVariable& variable) {
   const std::optional<std::string> text = variable(name);
   int number = 0;
   if (text.has_value() && absl::SimpleAtoi(*text, &number) && number >= 0) return number;
   return absl::InvalidArgumentError(
       absl::StrCat("cannot find this worker's place: the environment's ", name,
-                   text.has_value() ? absl::StrCat(" is \"", *text, "\"") : " is not set",
-                   "; Slurm's srun must start the worker"));
+                   text.has_value() ? absl::StrCat(" is \"", *text, "\"") : " is not set", "; ",
+                   names.starter, " must start the worker"));
 }
 
 }  // namespace
@@ -34,19 +44,20 @@ absl::StatusOr<int> NumberOf(const char* name, const FindVariable& variable) {
 absl::Status TakePlaceInCluster(const FindVariable& variable, const std::string& host,
                                 internal::v1::WorkerLaunch* launch) {
   const int workers = std::max(1, launch->group().workers());
-  TANDEM_ASSIGN_OR_RETURN(const int tasks, NumberOf("SLURM_NTASKS", variable));
-  TANDEM_ASSIGN_OR_RETURN(const int worker, NumberOf("SLURM_PROCID", variable));
-  TANDEM_ASSIGN_OR_RETURN(const int local, NumberOf("SLURM_LOCALID", variable));
+  const PlaceVariables& names = launch->cluster().has_ssh() ? kSsh : kSlurm;
+  TANDEM_ASSIGN_OR_RETURN(const int tasks, NumberOf(names.workers, names, variable));
+  TANDEM_ASSIGN_OR_RETURN(const int worker, NumberOf(names.worker, names, variable));
+  TANDEM_ASSIGN_OR_RETURN(const int local, NumberOf(names.local, names, variable));
   if (tasks != workers || worker >= workers) {
     return absl::InvalidArgumentError(absl::StrCat("cannot take the place ", worker, " of ", tasks,
-                                                   " in Slurm's step: the job has ", workers,
-                                                   " workers; do not change the batch script"));
+                                                   ": the job has ", workers,
+                                                   " workers; do not change the script that starts them"));
   }
   const int each = launch->devices_size() / workers;
   for (int replica = 0; replica < each; ++replica) {
     v1::Device* const device = launch->mutable_devices(worker * each + replica);
     if (device->kind() != v1::DEVICE_KIND_GPU) continue;
-    // Slurm numbers a job's GPUs from 0 on each node.
+    // A job's GPUs are numbered from 0 on each node.
     device->set_index(local * each + replica);
     device->set_name(absl::StrCat("devices/gpu:", device->index()));
   }
@@ -101,7 +112,11 @@ absl::StatusOr<std::string> AddressTowards(absl::string_view target) {
   return std::string(text);
 }
 
-AnnouncedEnd EndOfSignal(int signal) {
+AnnouncedEnd EndOfSignal(const v1::Cluster& cluster, int signal) {
+  if (cluster.has_ssh()) {
+    return {v1::STATE_REASON_CLUSTER_PREEMPTED,
+            "The attempt was ended: another of its workers failed, or a person stopped it."};
+  }
   if (signal == SIGUSR1) {
     return {v1::STATE_REASON_CLUSTER_TIME_LIMIT, "Slurm ended the attempt at its time limit."};
   }

@@ -59,11 +59,31 @@ TEST(ClusterPlaceTest, RefusesAnotherNumberOfWorkersAndMissingVariables) {
   EXPECT_THAT(std::string(none.message()), HasSubstr("SLURM_PROCID is not set"));
 }
 
+TEST(ClusterPlaceTest, OnHostsBySshTheScriptTellsThePlace) {
+  internal::v1::WorkerLaunch launch = LaunchOf(2, 4, v1::DEVICE_KIND_GPU);
+  launch.mutable_cluster()->mutable_ssh();
+  // The host may itself be in a step of Slurm.
+  const auto variables = [](const std::string& rank) {
+    return Variables({{"WORLD_SIZE", "2"}, {"RANK", rank}, {"LOCAL_RANK", "0"}, {"SLURM_PROCID", "7"}});
+  };
+  ASSERT_TRUE(TakePlaceInCluster(variables("1"), "10.0.0.2", &launch).ok());
+  EXPECT_EQ(launch.group().worker(), 1);
+  EXPECT_EQ(launch.devices(2).name(), "devices/gpu:0");
+  EXPECT_EQ(launch.devices(3).name(), "devices/gpu:1");
+  const absl::Status wrong = TakePlaceInCluster(variables("x"), "10.0.0.2", &launch);
+  EXPECT_THAT(std::string(wrong.message()), HasSubstr("RANK is \"x\"; the script task.sh must start"));
+}
+
 TEST(ClusterPlaceTest, TellsTheTimeLimitFromAPreemption) {
-  EXPECT_EQ(EndOfSignal(SIGUSR1).reason, v1::STATE_REASON_CLUSTER_TIME_LIMIT);
-  EXPECT_EQ(EndOfSignal(SIGUSR1).message, "Slurm ended the attempt at its time limit.");
-  EXPECT_EQ(EndOfSignal(SIGTERM).reason, v1::STATE_REASON_CLUSTER_PREEMPTED);
-  EXPECT_THAT(EndOfSignal(SIGTERM).message, HasSubstr("another job needed the nodes"));
+  v1::Cluster slurm;
+  slurm.mutable_slurm();
+  EXPECT_EQ(EndOfSignal(slurm, SIGUSR1).reason, v1::STATE_REASON_CLUSTER_TIME_LIMIT);
+  EXPECT_EQ(EndOfSignal(slurm, SIGUSR1).message, "Slurm ended the attempt at its time limit.");
+  EXPECT_EQ(EndOfSignal(slurm, SIGTERM).reason, v1::STATE_REASON_CLUSTER_PREEMPTED);
+  EXPECT_THAT(EndOfSignal(slurm, SIGTERM).message, HasSubstr("another job needed the nodes"));
+  v1::Cluster ssh;
+  ssh.mutable_ssh();
+  EXPECT_THAT(EndOfSignal(ssh, SIGTERM).message, HasSubstr("another of its workers failed, or a person"));
 }
 
 TEST(ClusterPlaceTest, FindsTheAddressOnTheRoute) {

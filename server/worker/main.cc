@@ -165,13 +165,13 @@ sigset_t BlockStopSignals(int other) {
 }
 
 // Blocks the signals by which Slurm announces an end.
-sigset_t BlockSlurmSignals() { return BlockStopSignals(SIGUSR1); }
+sigset_t BlockClusterSignals() { return BlockStopSignals(SIGUSR1); }
 
-// Waits for the signal with which Slurm announces the end of the attempt, and interrupts the run.
-void InterruptAtSignal(JobRun* run, sigset_t stops) {
+// Waits for the signal with which the cluster announces the end of the attempt, and interrupts the run.
+void InterruptAtSignal(const v1::Cluster& cluster, JobRun* run, sigset_t stops) {
   int signal = 0;
   sigwait(&stops, &signal);
-  AnnouncedEnd end = EndOfSignal(signal);
+  AnnouncedEnd end = EndOfSignal(cluster, signal);
   spdlog::info("stopping with a checkpoint. {}", end.message);
   run->Interrupt(end.reason, std::move(end.message));
 }
@@ -205,7 +205,9 @@ int RunWorker(const WorkerLaunch& launch, const std::string& host) {
   };
   if (launch.has_cluster()) {
     // `run` may end while this thread waits, so the process then exits without destructors.
-    std::thread([&run, stops = BlockSlurmSignals()] { InterruptAtSignal(&run, stops); }).detach();
+    std::thread([&run, cluster = launch.cluster(), stops = BlockClusterSignals()] {
+      InterruptAtSignal(cluster, &run, stops);
+    }).detach();
   }
   absl::StatusOr<std::unique_ptr<EventReporter>> created = EventReporter::Create(std::move(options));
   if (!created.ok()) {
@@ -471,7 +473,7 @@ int TrainForDaemon(const WorkerLaunch& launch, const std::string& host, WorkerLo
   }
   if (launch.group().worker() > 0) {
     // The first worker stops all.
-    if (launch.has_cluster()) BlockSlurmSignals();
+    if (launch.has_cluster()) BlockClusterSignals();
     std::atomic<bool> has_begun = false;
     return RunGroupMember(launch, &has_begun);
   }

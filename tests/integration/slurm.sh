@@ -166,9 +166,9 @@ await 180 is_back || die "the worker does not come back"
 
 echo "-- a waiting job shows Slurm's reason, and its cancellation leaves nothing"
 submit --on slurm
-waits() { tandem queue | grep -q "Slurm job [0-9]* waits in Slurm's queue: \(Resources\|Priority\)"; }
+waits() { tandem queue | grep -q "Slurm job [0-9]* waits in its queue: \(Resources\|Priority\)"; }
 await 180 waits || die "no reason: $(tandem queue)"
-[[ $(field "$job" waiting) == *"waits in Slurm's queue"* ]] || die "the job says: $(field "$job" waiting)"
+[[ $(field "$job" waiting) == *"waits in its queue"* ]] || die "the job says: $(field "$job" waiting)"
 tandem cancel "$job" >"$scratch/cancelled"
 await_state "$job" CANCELLED
 [[ $(slurm_jobs "$job") == 0 ]] || die "the job is left in Slurm"

@@ -20,7 +20,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/clusters/slurm/batch_script.h"
-#include "server/clusters/slurm/command.h"
+#include "engine/base/command.h"
 #include "server/clusters/slurm/slurm_command_client.h"
 
 namespace tandem {

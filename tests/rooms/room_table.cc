@@ -91,6 +91,7 @@ const std::vector<Room>& RoomTable() {
 
       {"server/store", 0},
       {"server/clusters/slurm", 1},
+      {"server/clusters/ssh", 1},
       {"server/events", 1},
       {"server/jobs", 2},
       {"server/admission", 3},

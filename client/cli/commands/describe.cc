@@ -41,8 +41,11 @@ std::string Restarts(const v1::Job& job, absl::Time now) {
 // Returns "Slurm job 4711 on n1, n2".
 std::string ClusterText(const v1::Job& job) {
   const v1::ClusterAttempt& attempt = job.cluster_attempt();
-  return absl::StrCat(job.spec().cluster().has_slurm() ? "Slurm job " : "job ", attempt.id(),
-                      attempt.nodes().empty() ? "" : " on ", absl::StrJoin(attempt.nodes(), ", "));
+  return absl::StrCat(job.spec().cluster().has_slurm() ? "Slurm job "
+                      : job.spec().cluster().has_ssh() ? "SSH job "
+                                                       : "job ",
+                      attempt.id(), attempt.nodes().empty() ? "" : " on ",
+                      absl::StrJoin(attempt.nodes(), ", "));
 }
 
 std::string Description(Session& session, const v1::Job& job) {

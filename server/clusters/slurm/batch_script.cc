@@ -2,7 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "server/clusters/slurm/slurm_text.h"
+#include "engine/base/command.h"
 
 namespace tandem {
 namespace {

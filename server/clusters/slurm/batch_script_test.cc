@@ -14,7 +14,7 @@
 #include "engine/base/env.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/clusters/slurm/command.h"
+#include "engine/base/command.h"
 #include "server/store/temporary_folder.h"
 
 namespace tandem {

@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "server/clusters/slurm/command.h"
+#include "engine/base/command.h"
 #include "server/clusters/slurm/slurm_types.h"
 
 namespace tandem {

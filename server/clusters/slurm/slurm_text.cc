@@ -166,10 +166,6 @@ int CountSlurmGpus(absl::string_view gres) {
   return static_cast<int>(gpus);
 }
 
-std::string ShellQuote(absl::string_view text) {
-  return absl::StrCat("'", absl::StrReplaceAll(text, {{"'", "'\\''"}}), "'");
-}
-
 std::string EscapeSlurmPattern(absl::string_view path) { return absl::StrReplaceAll(path, {{"%", "%%"}}); }
 
 }  // namespace tandem

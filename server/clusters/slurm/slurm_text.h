@@ -29,9 +29,6 @@ absl::StatusOr<std::vector<std::string>> ParseSlurmHosts(absl::string_view list)
 // Returns the GPUs of a node from its generic resources, such as "gpu:a100:4(S:0-1),nic:1". 0 for "(null)".
 int CountSlurmGpus(absl::string_view gres);
 
-// Returns the text as one word of a POSIX shell. `text` has no NUL.
-std::string ShellQuote(absl::string_view text);
-
 // Returns the path with "%" doubled, because Slurm replaces patterns in paths of output files.
 std::string EscapeSlurmPattern(absl::string_view path);
 

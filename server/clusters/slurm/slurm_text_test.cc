@@ -78,10 +78,7 @@ TEST(SlurmTextTest, CountsGpus) {
   EXPECT_EQ(CountSlurmGpus("nic:1,gpumem:8"), 0);
 }
 
-TEST(SlurmTextTest, QuotesForTheShell) {
-  EXPECT_EQ(ShellQuote(""), "''");
-  EXPECT_EQ(ShellQuote("a b$c`d\"e\\f|g"), "'a b$c`d\"e\\f|g'");
-  EXPECT_EQ(ShellQuote("it's"), "'it'\\''s'");
+TEST(SlurmTextTest, DoublesPercentSigns) {
   EXPECT_EQ(EscapeSlurmPattern("/jobs/50%j/out"), "/jobs/50%%j/out");
 }
 

@@ -1,4 +1,4 @@
-#include "server/clusters/slurm/command.h"
+#include "engine/base/command.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -14,7 +14,6 @@
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/store/temporary_folder.h"
 
 namespace tandem {
 namespace {
@@ -86,8 +85,8 @@ TEST(CommandTest, ASignalIsACode) {
 }
 
 TEST(CommandTest, KillsTheProgramAndItsChildrenAtTheLimit) {
-  const TemporaryFolder folder;
-  const std::string pid_file = folder.path() + "/pid";
+  const std::string pid_file = testing::TempDir() + "/command_test_pid";
+  unlink(pid_file.c_str());
   Command command = Shell(absl::StrCat("sleep 600 & echo $! >", pid_file, "; wait"));
   command.time_limit = absl::Milliseconds(300);
   const double seconds = SecondsOf([&] {
@@ -148,6 +147,26 @@ TEST(CommandTest, LeavesNoFileOpen) {
     EXPECT_FALSE(RunCommand(slow).ok());
   }
   EXPECT_EQ(count(), before);
+}
+
+TEST(CommandTest, TheProgramReadsTheInput) {
+  Command command = Shell("wc -c");
+  command.input = std::string(200'000, 'x');
+  const auto counted = RunCommand(command);
+  ASSERT_TRUE(counted.ok()) << counted.status();
+  EXPECT_EQ(counted->standard_output, "200000\n");
+  command.arguments = {"-s"};
+  command.input = "echo a\nexit 3\n";
+  const auto script = RunCommand(command);
+  ASSERT_TRUE(script.ok()) << script.status();
+  EXPECT_EQ(script->standard_output, "a\n");
+  EXPECT_EQ(script->exit_code, 3);
+}
+
+TEST(CommandTest, QuotesForTheShell) {
+  EXPECT_EQ(ShellQuote(""), "''");
+  EXPECT_EQ(ShellQuote("a b$c`d\"e\\f|g"), "'a b$c`d\"e\\f|g'");
+  EXPECT_EQ(ShellQuote("it's"), "'it'\\''s'");
 }
 
 }  // namespace

@@ -1,7 +1,8 @@
-#include "server/clusters/slurm/command.h"
+#include "engine/base/command.h"
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "engine/base/process_group.h"
 #include "engine/base/status_macros.h"
@@ -60,6 +62,20 @@ void Read(UniqueFd& file, std::string& text, size_t most) {
   }
 }
 
+// Returns a file in memory with this content, to be read from its beginning.
+absl::StatusOr<UniqueFd> MemoryFile(const std::string& content) {
+  UniqueFd file(memfd_create("input", MFD_CLOEXEC));
+  if (!file.valid()) return absl::ErrnoToStatus(errno, "cannot create a file in memory");
+  for (size_t done = 0; done < content.size();) {
+    const ssize_t count = write(file.get(), content.data() + done, content.size() - done);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return absl::ErrnoToStatus(errno, "cannot write to a file in memory");
+    done += static_cast<size_t>(count);
+  }
+  lseek(file.get(), 0, SEEK_SET);
+  return file;
+}
+
 // Reads the output until the program has ended.
 absl::Status Collect(const Command& command, int pidfd, UniqueFd& out, UniqueFd& error_output,
                      CommandResult& result) {
@@ -99,13 +115,13 @@ absl::StatusOr<CommandResult> RunCommand(const Command& command) {
   Pipe out, error_output;
   TANDEM_RETURN_IF_ERROR(out.Open());
   TANDEM_RETURN_IF_ERROR(error_output.Open());
-  const UniqueFd nothing(open("/dev/null", O_RDONLY | O_CLOEXEC));
-  if (!nothing.valid()) {
-    return absl::UnavailableError(absl::StrCat("cannot run ", program, ": cannot open /dev/null"));
+  const absl::StatusOr<UniqueFd> input = MemoryFile(command.input);
+  if (!input.ok()) {
+    return absl::UnavailableError(absl::StrCat("cannot run ", program, ": ", input.status().message()));
   }
   absl::StatusOr<std::unique_ptr<ProcessGroup>> process = ProcessGroup::Start(
       {.program = program, .arguments = command.arguments, .environment = command.environment},
-      {nothing.get(), out.write_end.get(), error_output.write_end.get()});
+      {input->get(), out.write_end.get(), error_output.write_end.get()});
   if (absl::IsNotFound(process.status())) return process.status();
   if (!process.ok()) return absl::UnavailableError(process.status().message());
   out.write_end.Reset();
@@ -121,6 +137,10 @@ absl::StatusOr<CommandResult> RunCommand(const Command& command) {
   if (!end.known) return absl::UnavailableError(absl::StrCat("cannot tell how ", program, " ended"));
   result.exit_code = end.signal != 0 ? 128 + end.signal : end.exit_code;
   return result;
+}
+
+std::string ShellQuote(absl::string_view text) {
+  return absl::StrCat("'", absl::StrReplaceAll(text, {{"'", "'\\''"}}), "'");
 }
 
 }  // namespace tandem

@@ -1,11 +1,12 @@
-#ifndef TANDEM_SERVER_CLUSTERS_SLURM_COMMAND_H_
-#define TANDEM_SERVER_CLUSTERS_SLURM_COMMAND_H_
+#ifndef TANDEM_ENGINE_BASE_COMMAND_H_
+#define TANDEM_ENGINE_BASE_COMMAND_H_
 
 #include <cstddef>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 
 namespace tandem {
@@ -24,6 +25,8 @@ struct Command {
   absl::Duration time_limit = absl::Seconds(30);
   // The program is killed if stdout or stderr has more bytes.
   size_t most_output = size_t{16} << 20;
+  // The program's standard input.
+  std::string input;
 };
 
 struct CommandResult {
@@ -33,11 +36,14 @@ struct CommandResult {
   std::string standard_error;
 };
 
-// Runs a program in a session of its own, with /dev/null as its input, and waits for its end. Thread-safe.
+// Runs a program in a session of its own, and waits for its end. Thread-safe.
 // NOT_FOUND if no such program exists. DEADLINE_EXCEEDED after the time limit. RESOURCE_EXHAUSTED if the
 // output is too long. UNAVAILABLE if the program cannot be started.
 absl::StatusOr<CommandResult> RunCommand(const Command& command);
 
+// Returns the text as one word of a POSIX shell. `text` has no NUL.
+std::string ShellQuote(absl::string_view text);
+
 }  // namespace tandem
 
-#endif  // TANDEM_SERVER_CLUSTERS_SLURM_COMMAND_H_
+#endif  // TANDEM_ENGINE_BASE_COMMAND_H_
