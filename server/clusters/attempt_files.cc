@@ -20,6 +20,7 @@
 #include "engine/base/env.h"
 #include "engine/base/status_macros.h"
 #include "server/workers/kept_weights.h"
+#include "server/workers/untrusted_file.h"
 
 namespace tandem {
 namespace {
@@ -27,6 +28,8 @@ namespace {
 constexpr char kModelEnding[] = ".safetensors";
 // A worker writes this file before all others.
 constexpr char kSpecFile[] = "job.yaml";
+// The largest file of a single line, in bytes.
+constexpr size_t kMostLine = 4096;
 
 bool IsModelFile(absl::string_view name) { return absl::EndsWith(name, kModelEnding); }
 bool IsCheckpoint(absl::string_view name) {
@@ -154,13 +157,30 @@ std::optional<absl::Time> StartOfAttempt(const JobFolder& folder, int attempt) {
 }
 
 std::optional<AttemptEnd> EndOfAttempt(const JobFolder& folder, int attempt) {
-  const absl::StatusOr<std::string> text = Env::Real()->ReadFile(folder.AttemptFolder(attempt) + "/ended");
+  const absl::StatusOr<std::string> text =
+      ReadUntrustedFile(folder.AttemptFolder(attempt) + "/ended", kMostLine);
   if (!text.ok()) return std::nullopt;
   absl::string_view rest = absl::StripAsciiWhitespace(*text);
   AttemptEnd end;
   end.was_terminated = absl::ConsumeSuffix(&rest, " SIGTERM");
   if (!absl::SimpleAtoi(rest, &end.exit_code)) return std::nullopt;
   return end;
+}
+
+TaskFiles ReadTaskFiles(const JobFolder& folder, int attempt, int workers) {
+  const std::string own = folder.AttemptFolder(attempt);
+  const auto line = [&](absl::string_view name, int rank) {
+    const std::string text =
+        ReadUntrustedFile(absl::StrCat(own, "/", name, "-", rank), kMostLine).value_or("");
+    return std::string(absl::StripAsciiWhitespace(text));
+  };
+  TaskFiles files;
+  for (int rank = 0; rank < workers; ++rank) {
+    if (std::string host = line("started", rank); !host.empty()) files.started[rank] = std::move(host);
+    int code = 0;
+    if (absl::SimpleAtoi(line("ended", rank), &code)) files.ended[rank] = code;
+  }
+  return files;
 }
 
 }  // namespace tandem

@@ -1,6 +1,7 @@
 #ifndef TANDEM_SERVER_CLUSTERS_ATTEMPT_FILES_H_
 #define TANDEM_SERVER_CLUSTERS_ATTEMPT_FILES_H_
 
+#include <map>
 #include <optional>
 #include <string>
 
@@ -40,6 +41,17 @@ struct AttemptEnd {
 
 // Reads the file "ended" of the attempt. Nullopt if the file does not exist or cannot be read.
 std::optional<AttemptEnd> EndOfAttempt(const JobFolder& folder, int attempt);
+
+// The files of an attempt's tasks on hosts by SSH (TaskScript). Workers can write them.
+struct TaskFiles {
+  // The host of each task that has started, by its rank.
+  std::map<int, std::string> started;
+  // The exit code of each task that has ended by itself, by its rank.
+  std::map<int, int> ended;
+};
+
+// Reads the files of the tasks 0 to `workers` - 1.
+TaskFiles ReadTaskFiles(const JobFolder& folder, int attempt, int workers);
 
 }  // namespace tandem
 

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <sstream>
 #include <string>
 
@@ -122,6 +123,26 @@ TEST_F(AttemptFilesTest, ReadsTheScriptsFiles) {
   EXPECT_EQ(EndOfAttempt(folder_, 1), (AttemptEnd{0, true}));
   Write(Own(1, "ended"), "no number\n");
   EXPECT_EQ(EndOfAttempt(folder_, 1), std::nullopt);
+}
+
+TEST(TaskFilesTest, ReadsTheFilesOfTasks) {
+  const TemporaryFolder temporary;
+  const JobFolder folder(temporary.path());
+  EXPECT_TRUE(ReadTaskFiles(folder, 1, 3).started.empty());
+  const std::string own = folder.AttemptFolder(1);
+  std::filesystem::create_directories(own);
+  std::ofstream(own + "/started-0") << "a\n";
+  std::ofstream(own + "/started-1") << "b\n";
+  std::ofstream(own + "/ended-1") << "137\n";
+  std::ofstream(own + "/ended-9") << "1\n";
+  // A hostile worker.
+  ASSERT_EQ(mkfifo((own + "/ended-0").c_str(), 0600), 0);
+  std::filesystem::create_symlink(own + "/ended-1", own + "/ended-2");
+  const TaskFiles files = ReadTaskFiles(folder, 1, 3);
+  EXPECT_EQ(files.started, (std::map<int, std::string>{{0, "a"}, {1, "b"}}));
+  EXPECT_EQ(files.ended, (std::map<int, int>{{1, 137}}));
+  ASSERT_EQ(mkfifo((own + "/ended").c_str(), 0600), 0);
+  EXPECT_FALSE(EndOfAttempt(folder, 1).has_value());
 }
 
 }  // namespace

@@ -10,11 +10,11 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
-#include "engine/base/env.h"
 #include "server/clusters/attempt_files.h"
 #include "server/clusters/slurm/batch_script.h"
 #include "server/store/timestamps.h"
 #include "server/workers/exit_codes.h"
+#include "server/workers/untrusted_file.h"
 #include "server/workers/worker_log.h"
 
 namespace tandem {
@@ -22,6 +22,8 @@ namespace {
 
 // Slurm's start of an attempt is in whole seconds, and the nodes' clocks differ a little.
 constexpr absl::Duration kClockDifference = absl::Seconds(2);
+// The bytes of the batch script's output that are searched.
+constexpr size_t kMostOutput = 1 << 20;
 
 // Returns whether a person cancelled a run that its launcher calls cancelled. Slurm itself cancels a job that
 // it cannot launch. A killed controller may forget that it started a job, start the job again, and cancel the
@@ -43,7 +45,7 @@ absl::string_view AddressOf(absl::string_view target) {
 // Returns the line in which a task names a path that its node lacks, or "". See BatchScriptOptions.
 std::string MissingPath(const std::string& attempt_folder) {
   if (std::string line = LastLogLine(attempt_folder + "/missing"); !line.empty()) return line;
-  const std::string output = ContentOrEmpty(attempt_folder + "/batch.log");
+  const std::string output = ReadUntrustedTail(attempt_folder + "/batch.log", kMostOutput).value_or("");
   for (const absl::string_view line : absl::StrSplit(output, '\n')) {
     if (absl::StartsWith(line, "cannot start on node ")) return std::string(line);
   }

@@ -10,10 +10,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
-#include "engine/base/env.h"
 #include "engine/base/field_violations.h"
 #include "engine/base/status_macros.h"
 #include "engine/training/replica_spec.h"
+#include "server/clusters/attempt_files.h"
+#include "server/clusters/ssh/task_script.h"
 #include "server/store/records.h"
 #include "server/workers/job_folder.h"
 
@@ -28,6 +29,10 @@ constexpr absl::Duration kStartLimit = absl::Seconds(10);
 constexpr absl::Duration kEndedKept = absl::Minutes(5);
 // The age of a host's last answer with which a list of the hosts is fresh.
 constexpr absl::Duration kFresh = absl::Seconds(10);
+// Linux limits an argument of a program to 128 KiB.
+constexpr size_t kMostScript = 120 << 10;
+// The workers of an attempt of which nothing is known.
+constexpr int kMostWorkers = 1024;
 
 // Calls `call` with each number below `count`, at the same time.
 void ForEach(size_t count, const std::function<void(size_t)>& call) {
@@ -58,8 +63,8 @@ SshLauncher::SshLauncher(Options options, HostClient* client)
   }
 }
 
-std::string SshLauncher::FolderOf(const AttemptId& id) const {
-  return JobFolder(absl::StrCat(options_.jobs_folder, "/", id.job_id)).AttemptFolder(id.attempt);
+JobFolder SshLauncher::FolderOf(const AttemptId& id) const {
+  return JobFolder(absl::StrCat(options_.jobs_folder, "/", id.job_id));
 }
 
 std::vector<Host> SshLauncher::Hosts() {
@@ -94,10 +99,9 @@ void SshLauncher::Adopt(const AttemptId& id, const HostTask& task) {
   attempt.seen.id = id;
   attempt.seen.handle = absl::StrCat(id.job_id, ":", id.attempt);
   attempt.seen.state = State::kRunning;
-  attempt.folder = FolderOf(id);
   attempt.workers = task.workers;
   std::error_code error;
-  attempt.is_foreign = !std::filesystem::exists(attempt.folder, error);
+  attempt.is_foreign = !std::filesystem::exists(FolderOf(id).AttemptFolder(id.attempt), error);
 }
 
 void SshLauncher::End(Attempt& attempt, v1::StateReason reason, std::string detail) {
@@ -124,8 +128,14 @@ bool SshLauncher::Update(Attempt& attempt) {
   }
   const bool is_whole = static_cast<int>(alive.size()) >= attempt.workers;
   // The tasks on a host end in the order of their work, so read their files only after the look.
-  const TaskFiles files = is_whole ? TaskFiles() : ReadTaskFiles(attempt.folder);
-  for (const auto& [rank, host] : files.started) nodes.insert(host);
+  const AttemptId& id = attempt.seen.id;
+  const TaskFiles files = is_whole ? TaskFiles() : ReadTaskFiles(FolderOf(id), id.attempt, attempt.workers);
+  // A worker may have changed the files.
+  for (const Host& host : hosts) {
+    for (const auto& [rank, name] : files.started) {
+      if (name == host.name) nodes.insert(name);
+    }
+  }
   attempt.seen.nodes.assign(nodes.begin(), nodes.end());
   const bool is_known = std::includes(answering.begin(), answering.end(), nodes.begin(), nodes.end());
 
@@ -187,13 +197,16 @@ absl::StatusOr<LaunchedAttempt> SshLauncher::Submit(const LaunchRequest& request
   script.workers = std::max(1, job.spec().replicas().workers());
   // LogPath of each worker. The first worker's log has no number.
   script.task_output = folder.path() + "/worker-";
-  const std::string text = TaskScript(script);
-  TANDEM_RETURN_IF_ERROR(WriteFileAtomically(Env::Real(), script.attempt_folder + "/task.sh",
-                                             [&](WritableFile& file) { return file.Append(text); }));
+  std::string text = TaskScript(script);
+  if (text.size() > kMostScript) {
+    return absl::InvalidArgumentError(absl::StrCat("cannot start the workers by SSH: their script has ",
+                                                   text.size(), " bytes, more than ", kMostScript,
+                                                   "; name fewer files in the job, such as a folder"));
+  }
   Attempt& attempt = attempts_[id];
+  attempt.script = std::move(text);
   attempt.seen.id = id;
   attempt.seen.handle = absl::StrCat(id.job_id, ":", id.attempt);
-  attempt.folder = script.attempt_folder;
   attempt.need = HostNeedOf(job.spec());
   attempt.priority = job.priority();
   attempt.number = next_number_++;
@@ -255,7 +268,8 @@ void SshLauncher::Start(Attempt& attempt, const HostChoice& choice) {
   int rank = 0;
   for (const auto& [place, gpus] : choice) {
     HostStart& start = starts.emplace_back();
-    start.attempt_folder = attempt.folder;
+    start.script = attempt.script;
+    start.attempt_folder = FolderOf(attempt.seen.id).AttemptFolder(attempt.seen.id.attempt);
     for (int i = 0; i < attempt.need.tasks_per_node; ++i) {
       HostTask& task = start.tasks.emplace_back();
       task.job_id = attempt.seen.id.job_id;
@@ -276,6 +290,7 @@ void SshLauncher::Start(Attempt& attempt, const HostChoice& choice) {
   attempt.placed_at = options_.clock->Elapsed();
   std::vector<absl::Status> answers(starts.size());
   ForEach(starts.size(), [&](size_t i) { answers[i] = client_->Start(attempt.seen.nodes[i], starts[i]); });
+  attempt.script.clear();
   for (size_t i = 0; i < answers.size(); ++i) {
     if (answers[i].ok()) continue;
     attempt.failure.reason = absl::IsUnavailable(answers[i]) ? v1::STATE_REASON_CLUSTER_NODE_FAILED
@@ -301,16 +316,13 @@ absl::StatusOr<std::optional<LaunchedAttempt>> SshLauncher::TakeOver(const Attem
   MutexLock lock(&calls_);
   if (attempts_.count(id) == 0) Look();
   if (const auto found = attempts_.find(id); found != attempts_.end()) return found->second.seen;
-  const std::string folder = FolderOf(id);
-  const TaskFiles files = ReadTaskFiles(folder);
   // No worker has begun. If an unanswered start arrives late, its workers are dismissed.
-  if (files.started.empty()) return std::nullopt;
+  if (!StartOfAttempt(FolderOf(id), id.attempt).has_value()) return std::nullopt;
   Attempt& attempt = attempts_[id];
   attempt.seen.id = id;
   attempt.seen.handle = absl::StrCat(id.job_id, ":", id.attempt);
   attempt.seen.state = State::kRunning;
-  attempt.folder = folder;
-  attempt.workers = static_cast<int>(files.started.size());
+  attempt.workers = kMostWorkers;
   if (Update(attempt)) return attempt.seen;
   const std::string nodes = absl::StrJoin(attempt.seen.nodes, ", ");
   attempts_.erase(id);

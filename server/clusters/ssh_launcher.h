@@ -16,7 +16,7 @@
 #include "server/clusters/launcher.h"
 #include "server/clusters/ssh/host.h"
 #include "server/clusters/ssh/host_client.h"
-#include "server/clusters/ssh/task_script.h"
+#include "server/workers/job_folder.h"
 
 namespace tandem {
 
@@ -57,7 +57,8 @@ class SshLauncher final : public Launcher {
  private:
   struct Attempt {
     LaunchedAttempt seen;
-    std::string folder;
+    // Empty once it has been started.
+    std::string script;
     HostNeed need;
     int priority = 0;
     // In the order of submission.
@@ -79,7 +80,7 @@ class SshLauncher final : public Launcher {
   };
 
   static AttemptId IdOf(const HostTask& task) { return {task.job_id, task.attempt}; }
-  std::string FolderOf(const AttemptId& id) const;
+  JobFolder FolderOf(const AttemptId& id) const;
 
   // Asks all hosts, at the same time.
   void Look() ABSL_EXCLUSIVE_LOCKS_REQUIRED(calls_);

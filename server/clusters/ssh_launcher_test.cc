@@ -74,8 +74,9 @@ class SshLauncherTest : public testing::Test {
     }
     return {};
   }
-  // As task.sh does at the beginning and at the end of a task.
+  // As the script does at the beginning and at the end of a task.
   void WriteStart(const std::string& job_id, int rank, const std::string& host) {
+    std::ofstream(FolderOf(job_id) + "/started") << host << "\n";
     std::ofstream(absl::StrCat(FolderOf(job_id), "/started-", rank)) << host << "\n";
   }
   void WriteEnd(const std::string& job_id, int rank, int code) {
@@ -102,7 +103,6 @@ TEST_F(SshLauncherTest, StartsTheTasksOfAnAttemptOnItsHosts) {
   EXPECT_EQ(hosts_.tasks("b")[0].workers, 2);
   EXPECT_EQ(hosts_.tasks("b")[0].cores, 2);
   EXPECT_THAT(hosts_.tasks("b")[0].gpus, ElementsAre(0, 1));
-  EXPECT_TRUE(std::filesystem::exists(FolderOf("job") + "/task.sh"));
 }
 
 TEST_F(SshLauncherTest, AttemptsShareAHostAndNoGpu) {
@@ -304,6 +304,24 @@ TEST_F(SshLauncherTest, AnotherDaemonsAttemptsKeepTheirShareAndAreLeftAlone) {
   hosts_.End("a", "foreign");
   hosts_.End("b", "foreign");
   EXPECT_EQ(Seen("job").state, State::kRunning);
+}
+
+// A hostile worker may write into the attempt's folder.
+TEST_F(SshLauncherTest, BelievesOnlyHostsThatItKnows) {
+  Submit("job", 1);
+  ASSERT_EQ(Seen("job").state, State::kRunning);
+  WriteStart("job", 0, "evil");
+  hosts_.End("a", "job");
+  EXPECT_EQ(Seen("job").state, State::kEnded);
+  EXPECT_THAT(Seen("job").nodes, ElementsAre("a"));
+}
+
+TEST_F(SshLauncherTest, RefusesAScriptThatNoShellTakes) {
+  LaunchRequest request = RequestOf("job", 1, 0);
+  request.required_paths.assign(3000, "/data/" + std::string(60, 'x'));
+  const absl::Status refused = launcher_->Submit(request).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(refused));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("name fewer files in the job, such as a folder"));
 }
 
 TEST_F(SshLauncherTest, AsksNoHostWithoutAttempts) {

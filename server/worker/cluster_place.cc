@@ -27,7 +27,7 @@ struct PlaceVariables {
   const char* starter;
 };
 constexpr PlaceVariables kSlurm = {"SLURM_NTASKS", "SLURM_PROCID", "SLURM_LOCALID", "Slurm's srun"};
-constexpr PlaceVariables kSsh = {"WORLD_SIZE", "RANK", "LOCAL_RANK", "the script task.sh"};
+constexpr PlaceVariables kSsh = {"WORLD_SIZE", "RANK", "LOCAL_RANK", "the script of a task"};
 
 absl::StatusOr<int> NumberOf(const char* name, const PlaceVariables& names, const FindVariable& variable) {
   const std::optional<std::string> text = variable(name);

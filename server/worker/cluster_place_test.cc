@@ -71,7 +71,7 @@ TEST(ClusterPlaceTest, OnHostsBySshTheScriptTellsThePlace) {
   EXPECT_EQ(launch.devices(2).name(), "devices/gpu:0");
   EXPECT_EQ(launch.devices(3).name(), "devices/gpu:1");
   const absl::Status wrong = TakePlaceInCluster(variables("x"), "10.0.0.2", &launch);
-  EXPECT_THAT(std::string(wrong.message()), HasSubstr("RANK is \"x\"; the script task.sh must start"));
+  EXPECT_THAT(std::string(wrong.message()), HasSubstr("RANK is \"x\"; the script of a task must start"));
 }
 
 TEST(ClusterPlaceTest, TellsTheTimeLimitFromAPreemption) {

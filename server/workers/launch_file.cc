@@ -1,54 +1,25 @@
 #include "server/workers/launch_file.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstdint>
+#include <cstddef>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/env.h"
 #include "engine/base/status_macros.h"
-#include "engine/base/unique_fd.h"
 #include "google/protobuf/text_format.h"
+#include "server/workers/untrusted_file.h"
 
 namespace tandem {
 namespace {
 
 // A spec has at most 1 MiB, and each of its bytes takes at most four in text.
-constexpr int64_t kMaxLaunchBytes = 16 << 20;
-
-absl::StatusOr<std::string> ReadBounded(const std::string& path) {
-  const UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-  if (!fd.valid()) return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", path));
-  struct stat file;
-  if (fstat(fd.get(), &file) != 0) return absl::ErrnoToStatus(errno, absl::StrCat("cannot inspect ", path));
-  if (!S_ISREG(file.st_mode))
-    return absl::DataLossError(absl::StrCat("cannot read ", path, ": it is not a regular file"));
-  if (file.st_size > kMaxLaunchBytes) {
-    return absl::DataLossError(
-        absl::StrCat("cannot read ", path, ": it has ", file.st_size, " bytes, more than a launch may have"));
-  }
-  std::string text(static_cast<size_t>(file.st_size), '\0');
-  size_t size = 0;
-  while (size < text.size()) {
-    const ssize_t got = pread(fd.get(), text.data() + size, text.size() - size, static_cast<off_t>(size));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return absl::ErrnoToStatus(errno, absl::StrCat("cannot read ", path));
-    if (got == 0) break;
-    size += static_cast<size_t>(got);
-  }
-  text.resize(size);
-  return text;
-}
+constexpr size_t kMaxLaunchBytes = 16 << 20;
 
 }  // namespace
 
 absl::StatusOr<internal::v1::WorkerLaunch> ReadLaunchFile(const JobFolder& folder, int attempt) {
   const std::string path = folder.LaunchPath(attempt);
-  const absl::StatusOr<std::string> text = ReadBounded(path);
+  const absl::StatusOr<std::string> text = ReadUntrustedFile(path, kMaxLaunchBytes);
   if (!text.ok()) return text.status();
   google::protobuf::TextFormat::Parser parser;
   // A later version may have written it before a downgrade.

@@ -1,21 +1,17 @@
 #include "server/workers/worker_log.h"
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/string_view.h"
+#include "server/workers/untrusted_file.h"
 
 namespace tandem {
 
 std::string LastLogLine(const std::string& path) {
-  constexpr std::streamoff kTail = 65536;
+  constexpr size_t kTail = 65536;
   constexpr size_t kMaxLine = 300;
-  std::ifstream file(path, std::ios::binary | std::ios::ate);
-  if (!file) return "";
-  file.seekg(std::max<std::streamoff>(0, file.tellg() - kTail));
-  const std::string tail(std::istreambuf_iterator<char>(file), {});
+  const std::string tail = ReadUntrustedTail(path, kTail).value_or("");
   absl::string_view text = tail;
   // A crash's stack is long and comes last. The line before it tells more.
   if (const size_t crash = text.rfind("*** SIG");

@@ -12,7 +12,9 @@ namespace tandem {
 
 // The tasks of an attempt to start on a host.
 struct HostStart {
-  // Has the file task.sh (TaskScript). Absolute, the same on all hosts.
+  // TaskScript. The host gets it with the call: a worker could change a file.
+  std::string script;
+  // Absolute, the same on all hosts.
   std::string attempt_folder;
   // In the order of their ranks.
   std::vector<HostTask> tasks;

@@ -43,7 +43,7 @@ constexpr char kStop[] = R"script(for file in $(grep -slaF TANDEM_TASK=@HEAD@ /p
     *) continue ;;
   esac
   folder=${file%/environ}
-  [ @SIGNAL@ = KILL ] || grep -sqaF /task.sh "$folder/cmdline" || continue
+  [ @SIGNAL@ = KILL ] || grep -sqaF tandem-task "$folder/cmdline" || continue
   kill -@SIGNAL@ "${folder#/proc/}" 2>/dev/null
 done
 exit 0
@@ -177,17 +177,20 @@ absl::StatusOr<Host> SshCommandClient::Look(const std::string& host) {
 
 absl::Status SshCommandClient::Start(const std::string& host, const HostStart& start) {
   std::string script = absl::StrCat("attempt=", ShellQuote(start.attempt_folder),
-                                    "\n[ -f \"$attempt/task.sh\" ] || { echo \"$attempt is missing; every "
-                                    "node needs this path\"; exit 76; }\n"
-                                    "{ : >>\"$attempt/batch.log\"; } 2>/dev/null || { echo \"$attempt cannot "
-                                    "be written; every node must be "
-                                    "able to write there\"; exit 76; }\ncd / || exit\n");
+                                    "\ntask=", ShellQuote(start.script), R"script(
+log=$attempt/batch.log
+[ -d "$attempt" ] || { echo "$attempt is missing; every node needs this path"; exit 76; }
+{ [ ! -L "$log" ] && [ ! -p "$log" ] && : >>"$log"; } 2>/dev/null || {
+  echo "$log cannot be written; every node must be able to write there"
+  exit 76
+}
+cd / || exit
+)script");
   int local_rank = 0;
   for (const HostTask& task : start.tasks) {
     absl::StrAppend(&script, "TANDEM_TASK=", ShellQuote(DescribeTask(task, host)),
-                    " setsid /bin/sh \"$attempt/task.sh\" ", task.rank, " ", local_rank++, " ",
-                    ShellQuote(host), " ", GpuList(task.gpus),
-                    " </dev/null >>\"$attempt/batch.log\" 2>&1 &\n");
+                    " setsid /bin/sh -c \"$task\" tandem-task ", task.rank, " ", local_rank++, " ",
+                    ShellQuote(host), " ", GpuList(task.gpus), " </dev/null >>\"$log\" 2>&1 &\n");
   }
   return Run(host, script).status();
 }

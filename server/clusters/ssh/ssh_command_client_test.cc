@@ -40,8 +40,8 @@ class SshCommandClientTest : public testing::Test {
     options.command = command;
     options.workers = 2;
     options.task_output = folder_.path() + "/worker-";
-    std::ofstream(options.attempt_folder + "/task.sh") << TaskScript(options);
     HostStart start;
+    start.script = TaskScript(options);
     start.attempt_folder = options.attempt_folder;
     for (const int rank : {0, 1}) {
       HostTask& task = start.tasks.emplace_back();
@@ -84,7 +84,9 @@ TEST_F(SshCommandClientTest, TasksOutliveTheCallAndAreSeenAndStopped) {
   EXPECT_THAT(TasksWhen(2), ElementsAre(start.tasks[0], start.tasks[1]));
   ASSERT_TRUE(client_.Stop(host_, job_, 1, HostStop::kTerminate).ok());
   EXPECT_THAT(TasksWhen(0), IsEmpty());
-  EXPECT_EQ(ReadTaskFiles(start.attempt_folder).ended, (std::map<int, int>{{0, 5}, {1, 5}}));
+  std::string end;
+  std::getline(std::ifstream(start.attempt_folder + "/ended") >> std::ws, end);
+  EXPECT_EQ(end, "5 SIGTERM");
 }
 
 TEST_F(SshCommandClientTest, KillsATaskThatIgnoresTheSignal) {

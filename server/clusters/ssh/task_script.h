@@ -1,8 +1,6 @@
 #ifndef TANDEM_SERVER_CLUSTERS_SSH_TASK_SCRIPT_H_
 #define TANDEM_SERVER_CLUSTERS_SSH_TASK_SCRIPT_H_
 
-#include <map>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,22 +27,12 @@ struct TaskScriptOptions {
   std::string task_output;
 };
 
-// Returns the text of a POSIX shell script that runs one worker: "task.sh RANK LOCAL_RANK HOST GPUS". GPUs
-// are numbers with commas between them, or "-". The worker gets RANK, WORLD_SIZE, LOCAL_RANK and, with GPUs,
-// CUDA_VISIBLE_DEVICES. The script sends SIGTERM on to the worker. Exits with the worker's code, 76 if a
-// path is missing, and 77 if the task was started before.
+// Returns the text of a POSIX shell script that runs one worker, with the arguments RANK LOCAL_RANK HOST
+// GPUS. GPUs are numbers with commas between them, or "-". The worker gets RANK, WORLD_SIZE, LOCAL_RANK and,
+// with GPUs, CUDA_VISIBLE_DEVICES. The script sends SIGTERM on to the worker, and follows no link that a
+// worker may have put into the folder. Exits with the worker's code, 76 if a path is missing, and 77 if the
+// task was started before.
 std::string TaskScript(const TaskScriptOptions& options);
-
-// The files of an attempt's tasks.
-struct TaskFiles {
-  // The host of each task that has started, by its rank.
-  std::map<int, std::string> started;
-  // The exit code of each task that has ended by itself, by its rank.
-  std::map<int, int> ended;
-};
-
-// Reads the files of the attempt's tasks. Empty if the folder does not exist.
-TaskFiles ReadTaskFiles(const std::string& attempt_folder);
 
 }  // namespace tandem
 

@@ -19,10 +19,7 @@
 namespace tandem {
 namespace {
 
-using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::Pair;
 
 class TaskScriptTest : public testing::Test {
  protected:
@@ -34,11 +31,9 @@ class TaskScriptTest : public testing::Test {
 
   // Runs a task on host "h1". Returns its exit code.
   int Run(int rank, const std::string& gpus = "-") {
-    const std::string path = options_.attempt_folder + "/task.sh";
-    std::ofstream(path) << TaskScript(options_);
     Command command;
     command.program = "/bin/sh";
-    command.arguments = {path, absl::StrCat(rank), "0", "h1", gpus};
+    command.arguments = {"-c", TaskScript(options_), "tandem-task", absl::StrCat(rank), "0", "h1", gpus};
     command.environment = {"PATH=/usr/bin:/bin"};
     const auto result = RunCommand(command);
     EXPECT_TRUE(result.ok()) << result.status();
@@ -82,11 +77,9 @@ TEST_F(TaskScriptTest, TheLastTaskTellsTheFirstFailure) {
   EXPECT_EQ(Run(2), 6);
   EXPECT_EQ(Run(0), 0);
   EXPECT_EQ(Run(1), 3);
+  EXPECT_EQ(Content("ended-2"), "6\n");
   // In the order of ranks.
   EXPECT_EQ(Content("ended"), "3\n");
-  const TaskFiles files = ReadTaskFiles(options_.attempt_folder);
-  EXPECT_THAT(files.ended, ElementsAre(Pair(0, 0), Pair(1, 3), Pair(2, 6)));
-  EXPECT_THAT(files.started, ElementsAre(Pair(0, "h1"), Pair(1, "h1"), Pair(2, "h1")));
 }
 
 TEST_F(TaskScriptTest, ATaskRunsOnce) {
@@ -120,11 +113,11 @@ TEST_F(TaskScriptTest, SendsTheSignalToTheWorkerAndWaitsForItsEnd) {
                       "while :; do sleep 0.05; done"};
   std::thread stop([this] {
     while (Log(0).find("ready") == std::string::npos) absl::SleepFor(absl::Milliseconds(10));
-    // The script is the only process with this folder in its command line besides the worker's.
+    // The script's process has this folder in its command line.
     Command command;
     command.program = "/bin/sh";
     command.arguments = {
-        "-c", absl::StrCat("pkill -TERM -f ", ShellQuote(absl::StrCat("^/bin/sh ", folder_.path())))};
+        "-c", absl::StrCat("pkill -TERM -f ", ShellQuote("^/bin/sh -c attempt='" + folder_.path()))};
     command.environment = {"PATH=/usr/bin:/bin"};
     EXPECT_EQ(RunCommand(command)->exit_code, 0);
   });
@@ -140,10 +133,23 @@ TEST_F(TaskScriptTest, AKilledWorkerHasACode) {
   EXPECT_EQ(Content("ended"), "137\n");
 }
 
-TEST_F(TaskScriptTest, ReadsNoFilesOfAFolderThatIsMissing) {
-  const TaskFiles files = ReadTaskFiles(folder_.path() + "/none");
-  EXPECT_THAT(files.started, IsEmpty());
-  EXPECT_THAT(files.ended, IsEmpty());
+// A hostile worker of another rank may put links into the folder.
+TEST_F(TaskScriptTest, WritesThroughNoLink) {
+  const std::string victim = folder_.path() + "/victim";
+  std::ofstream(victim) << "precious";
+  for (const char* const name : {"new-0", "ended-0", "ended", "missing"}) {
+    std::filesystem::create_symlink(victim, absl::StrCat(options_.attempt_folder, "/", name));
+  }
+  options_.command = {"/bin/true"};
+  EXPECT_EQ(Run(0), 0);
+  EXPECT_EQ(Content("ended-0"), "0\n");
+  EXPECT_EQ(Content("ended"), "0\n");
+  EXPECT_EQ(Env::Real()->ReadFile(victim).value(), "precious");
+  options_.workers = 2;
+  std::filesystem::create_symlink(victim, options_.task_output + "1.log");
+  EXPECT_EQ(Run(1), 76);
+  EXPECT_THAT(Content("missing"), HasSubstr("/worker-1.log cannot be written"));
+  EXPECT_EQ(Env::Real()->ReadFile(victim).value(), "precious");
 }
 
 }  // namespace
