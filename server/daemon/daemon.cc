@@ -245,6 +245,8 @@ void Daemon::ObserveJobs(const DaemonOptions& options) {
   if (cluster_ != nullptr) jobs_->AddObserver(cluster_->observer());
   jobs_->AddObserver(scheduler_.get());
   jobs_->AddObserver(drain_.get());
+  pruner_ = std::make_unique<SweepPruner>(jobs_.get());
+  jobs_->AddObserver(pruner_.get());
   disk_ = std::make_unique<JobDiskUse>(state_folder_->JobsFolder());
   jobs_->AddObserver(disk_.get());
   if (options.keep_ended_jobs > absl::ZeroDuration()) {
@@ -312,9 +314,8 @@ absl::Status Daemon::OpenCluster(const DaemonOptions& options, const WorkerSuper
   cluster.launch.launch.find_weights = workers.find_weights;
   cluster.launch.launch.silence_limit = options.worker_silence_limit;
   cluster.launch.launch.collective_time_limit = options.collective_time_limit;
-  TANDEM_ASSIGN_OR_RETURN(cluster_,
-                          ClusterPart::Open(std::move(cluster), options.worker_listen,
-                                            options.ssh_hosts, jobs_.get()));
+  TANDEM_ASSIGN_OR_RETURN(
+      cluster_, ClusterPart::Open(std::move(cluster), options.worker_listen, options.ssh_hosts, jobs_.get()));
   return absl::OkStatus();
 }
 
@@ -474,6 +475,7 @@ void Daemon::Stop() {
   if (user_pool_ != nullptr) user_pool_->Stop();
   if (pool_ != nullptr) pool_->Stop();
   if (backup_schedule_ != nullptr) backup_schedule_->Stop();
+  if (pruner_ != nullptr) pruner_->Stop();
   if (retention_ != nullptr) retention_->Stop();
   if (disk_ != nullptr) disk_->Stop();
   if (events_ != nullptr) events_->Close(lifecycle_->CheckServing());

@@ -48,6 +48,7 @@
 #include "server/store/recovery.h"
 #include "server/store/state_folder.h"
 #include "server/store/store.h"
+#include "server/sweeps/sweep_pruner.h"
 #include "server/workers/dataset_workers.h"
 #include "server/workers/gpu_prober.h"
 #include "server/workers/job_disk_use.h"
@@ -182,6 +183,7 @@ class Daemon {
   std::unique_ptr<Scheduler> scheduler_;
   std::unique_ptr<GpuHealth> gpu_health_;
   std::unique_ptr<JobDrain> drain_;
+  std::unique_ptr<SweepPruner> pruner_;
   std::unique_ptr<JobDiskUse> disk_;
   // Null: jobs are kept until somebody deletes them.
   std::unique_ptr<JobRetention> retention_;

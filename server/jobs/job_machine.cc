@@ -232,6 +232,18 @@ void JobMachine::Cancel(const std::string& id, v1::StateReason reason, Done<v1::
   });
 }
 
+void JobMachine::Prune(const std::string& id, const std::string& message, Done<v1::Job> done) {
+  EditJob(id, std::move(done),
+          [this, message](Transaction&, JobChanges& changes, JobEdit& edit) -> absl::Status {
+            const v1::Job& job = changes.job.job;
+            if (job.state() != v1::JOB_STATE_RUNNING) {
+              return absl::FailedPreconditionError(
+                  absl::StrCat("cannot prune the job \"", job.name(), "\": it is ", StateName(job.state())));
+            }
+            return edit.Take(Trigger::kCancel, v1::STATE_REASON_PRUNED, message, TimestampOf(clock_->Now()));
+          });
+}
+
 void JobMachine::Pause(const std::string& id, Done<v1::Job> done) {
   EditJob(id, std::move(done), [this](Transaction&, JobChanges& changes, JobEdit& edit) {
     const bool waits = changes.job.job.state() == v1::JOB_STATE_QUEUED;

@@ -165,6 +165,10 @@ class JobMachine {
   // NOT_FOUND: no such job. FAILED_PRECONDITION: the job has SUCCEEDED or FAILED.
   void Cancel(const std::string& id, v1::StateReason reason, Done<v1::Job> done);
 
+  // Stops a job that is worse than others of its sweep: RUNNING becomes CANCELLING, with the reason PRUNED.
+  // NOT_FOUND: no such job. FAILED_PRECONDITION: the job is in another state.
+  void Prune(const std::string& id, const std::string& message, Done<v1::Job> done);
+
   // Pauses a job. QUEUED becomes PAUSED. STARTING, RUNNING and PREEMPTING become PAUSING. PAUSING and PAUSED
   // stay. NOT_FOUND: no such job. FAILED_PRECONDITION: the job has ended or is CANCELLING.
   void Pause(const std::string& id, Done<v1::Job> done);

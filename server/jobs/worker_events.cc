@@ -58,8 +58,8 @@ std::pair<v1::StateReason, std::string> WhyEnded(const v1::Job& job, const Finis
         return {job.reason(),
                 absl::StrCat("Cancelled; the worker ended with an error: ", finished.message())};
       default:
-        // The time limit explains more than the order to stop.
-        if (job.reason() == v1::STATE_REASON_TIME_LIMIT_EXCEEDED) {
+        // These reasons explain more than the order to stop.
+        if (job.reason() == v1::STATE_REASON_TIME_LIMIT_EXCEEDED || job.reason() == v1::STATE_REASON_PRUNED) {
           return {job.reason(), finished.message().empty()
                                     ? job.message()
                                     : absl::StrCat(job.message(), " ", finished.message())};

@@ -20,6 +20,8 @@
 namespace tandem {
 namespace {
 
+constexpr int kMostPruningEpochs = 1'000'000;
+
 using google::protobuf::Value;
 
 // If a field got two values, one would be lost.
@@ -118,6 +120,17 @@ absl::Status CheckSweep(const v1::Sweep& sweep) {
   if (sweep.max_running() < 0 || sweep.max_running() > kMostSweepJobs) {
     violations.Add("sweep.max_running", absl::StrCat("is ", sweep.max_running(), "; it must be from 1 to ",
                                                      kMostSweepJobs, ", or be 0 for any number"));
+  }
+  const v1::SweepPruning& pruning = sweep.pruning();
+  if (pruning.min_jobs() < 0 || pruning.min_jobs() >= kMostSweepJobs) {
+    violations.Add("sweep.pruning.min_jobs",
+                   absl::StrCat("is ", pruning.min_jobs(), "; it must be from 1 to ", kMostSweepJobs - 1,
+                                ", or be 0 for the default"));
+  }
+  if (pruning.min_epochs() < 0 || pruning.min_epochs() > kMostPruningEpochs) {
+    violations.Add("sweep.pruning.min_epochs",
+                   absl::StrCat("is ", pruning.min_epochs(), "; it must be from 1 to ", kMostPruningEpochs,
+                                ", or be 0 for the default"));
   }
   const std::string& metric = sweep.base().training().best_model().metric();
   if (!sweep.objective().metric().empty() && !metric.empty() && metric != sweep.objective().metric()) {

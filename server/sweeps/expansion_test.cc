@@ -276,6 +276,19 @@ TEST(Expansion, JobsOfManyLayersAreTaken) {
   EXPECT_EQ(jobs->Job(999).spec.training().seed(), 1000);
 }
 
+TEST(Expansion, ChecksThePruning) {
+  const auto sweep = [](const std::string& pruning) {
+    return Parse(absl::StrCat("grid { field: \"training.seed\" ", Number(1), " } pruning { ", pruning, " }"));
+  };
+  EXPECT_TRUE(ExpandSweep(sweep("")).ok());
+  EXPECT_TRUE(ExpandSweep(sweep("min_jobs: 999 min_epochs: 1000000")).ok());
+  EXPECT_THAT(Problems(sweep("min_jobs: -1 min_epochs: -1")),
+              testing::ElementsAre(
+                  "sweep.pruning.min_jobs: is -1; it must be from 1 to 999, or be 0 for the default",
+                  "sweep.pruning.min_epochs: is -1; it must be from 1 to 1000000, or be 0 for the default"));
+  EXPECT_THAT(Problems(sweep("min_jobs: 1000 min_epochs: 1000001")), testing::SizeIs(2));
+}
+
 TEST(RandomValues, WideIntegerRangesAreWhole) {
   v1::SweepRandomField field;
   field.mutable_integer()->set_min(-(int64_t{1} << 53));

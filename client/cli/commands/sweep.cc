@@ -35,6 +35,7 @@ struct SweepOptions {
   std::string name;
   std::string request_id;
   std::string weights;
+  bool prune = false;
   bool wait = false;
   bool check = false;
 };
@@ -122,6 +123,8 @@ absl::optional<client::SweepFile> ReadSweep(Session& session, const SweepOptions
   if (options.max_running > 0) sweep->set_max_running(options.max_running);
   if (!options.objective.empty()) sweep->mutable_objective()->set_metric(options.objective);
   if (!options.name.empty()) sweep->set_display_name(options.name);
+  // Keeps the rule in the file.
+  if (options.prune) sweep->mutable_pruning();
   return *std::move(file);
 }
 
@@ -381,6 +384,8 @@ void AddSweep(Command app, Session& session, int& exit_code) {
       .AddOption("--objective", options->objective,
                  "The measure of the best job: loss or a metric (default: best_model's)")
       .ValueName("METRIC");
+  command.AddFlag("--prune", options->prune,
+                  "End jobs early that are worse than the median of the jobs that succeeded (pruning)");
   command.AddOption("--name", options->name, "The sweep's name (default: the job's)").ValueName("NAME");
   command.AddOption("--set", options->overrides, "Change a field of the job: PATH=VALUE")
       .ValueName("PATH=VALUE")

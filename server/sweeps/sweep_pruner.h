@@ -1,0 +1,69 @@
+#ifndef TANDEM_SERVER_SWEEPS_SWEEP_PRUNER_H_
+#define TANDEM_SERVER_SWEEPS_SWEEP_PRUNER_H_
+
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "engine/base/mutex.h"
+#include "server/jobs/job_machine.h"
+#include "server/jobs/job_observer.h"
+#include "server/sweeps/median_rule.h"
+#include "tandem/v1/event.pb.h"
+#include "tandem/v1/job.pb.h"
+
+namespace tandem {
+
+// Stops jobs of sweeps that are worse than the others (SweepPruning). All that it knows, it reads from the
+// store: nothing is lost at a restart of the daemon. Thread-safe.
+class SweepPruner final : public JobObserver {
+ public:
+  // `jobs` must outlive the pruner, and the pruner must outlive the store's writer.
+  explicit SweepPruner(JobMachine* jobs) : jobs_(jobs), thread_([this] { Run(); }) {}
+  // Calls Stop.
+  ~SweepPruner() override;
+
+  // Ends the thread. Events that were not judged are dropped; the next epoch is judged. Idempotent.
+  void Stop();
+
+  // JobObserver.
+  void OnEvent(const v1::JobEvent& event) override;
+  void OnMoved(const v1::Job& job) override;
+
+ private:
+  // What happened to a job since the thread's last look.
+  struct News {
+    // The newest epoch, with its number and its best result.
+    v1::EpochSummary epoch;
+    // The state if the job has ended, otherwise unspecified.
+    v1::JobState ended = v1::JOB_STATE_UNSPECIFIED;
+  };
+
+  void Run();
+  void Take(const std::string& job_id, const News& news);
+  // Returns the rule of a job's sweep; null if the sweep prunes no job.
+  MedianRule* RuleOf(const std::string& job_id);
+  // Returns a new rule with the curves of the sweep's SUCCEEDED jobs; null if the sweep prunes no job.
+  absl::StatusOr<std::unique_ptr<MedianRule>> LoadRule(const std::string& sweep_id);
+  absl::StatusOr<BestCurve> LoadCurve(const std::string& job_id);
+
+  JobMachine* const jobs_;
+
+  Mutex mutex_;
+  // Keyed by job id.
+  std::map<std::string, News> news_ ABSL_GUARDED_BY(mutex_);
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+
+  // For the thread. The sweep of each job that trains; empty for a job without a sweep.
+  std::map<std::string, std::string> sweep_of_;
+  // Null for a sweep that prunes no job.
+  std::map<std::string, std::unique_ptr<MedianRule>> rules_;
+  std::thread thread_;
+};
+
+}  // namespace tandem
+
+#endif  // TANDEM_SERVER_SWEEPS_SWEEP_PRUNER_H_

@@ -1,0 +1,169 @@
+#include "server/sweeps/sweep_pruner.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/time/clock.h"
+#include "server/jobs/job_machine_fixture.h"
+
+namespace tandem {
+namespace {
+
+using testing::HasSubstr;
+
+class SweepPrunerTest : public testing::Test {
+ protected:
+  SweepPrunerTest() { Attach(); }
+  ~SweepPrunerTest() override {
+    for (const auto& pruner : pruners_) pruner->Stop();
+  }
+
+  void Attach() {
+    pruners_.push_back(std::make_unique<SweepPruner>(&jobs_.machine()));
+    jobs_.machine().AddObserver(pruners_.back().get());
+  }
+  // As after a restart of the daemon.
+  void Restart() {
+    pruners_.back()->Stop();
+    jobs_.Reopen();
+    Attach();
+  }
+
+  // Creates a sweep, and returns the ids of its jobs.
+  std::vector<std::string> CreateSweep(int jobs, bool prunes) {
+    JobMachine::NewSweep sweep;
+    sweep.sweep.set_display_name("search");
+    sweep.sweep.mutable_objective()->set_metric("loss");
+    sweep.sweep.mutable_objective()->set_mode(v1::PLATEAU_MODE_MIN);
+    if (prunes) sweep.sweep.mutable_pruning()->set_min_jobs(2);
+    sweep.user = "ann";
+    for (int i = 0; i < jobs; ++i) {
+      v1::JobSpec spec;
+      spec.set_name("small");
+      sweep.jobs.emplace_back().spec = spec.SerializeAsString();
+    }
+    Awaited<absl::StatusOr<StoredSweep>> done;
+    jobs_.machine().CreateSweep(std::move(sweep), done.Done());
+    const absl::StatusOr<StoredSweep> made = done.Get();
+    EXPECT_TRUE(made.ok()) << made.status();
+    std::vector<std::string> ids;
+    if (made.ok()) {
+      for (const StoredJob& row : made->jobs) ids.push_back(JobId(row.job.name()));
+    }
+    return ids;
+  }
+  void Start(const std::string& id) {
+    EXPECT_TRUE(jobs_.Schedule(id).ok());
+    EXPECT_TRUE(jobs_.Apply(id, 1, {Started(1)}).ok());
+  }
+  // The worker's events 2, 3 and so on are the epochs 1, 2 and so on.
+  void Train(const std::string& id, int epoch, double best) {
+    internal::v1::WorkerEvent event = MakeWorkerEvent(epoch + 1);
+    v1::EpochSummary& report = *event.mutable_report()->mutable_epoch();
+    report.set_epoch(epoch);
+    report.set_epochs(10);
+    report.mutable_best()->set_metric("loss");
+    report.mutable_best()->set_value(best);
+    EXPECT_TRUE(jobs_.Apply(id, 1, {event}).ok());
+  }
+  void Succeed(const std::string& id, double loss) {
+    Start(id);
+    Train(id, 1, loss);
+    EXPECT_TRUE(jobs_.Apply(id, 1, {Finished(3, v1::JOB_STATE_SUCCEEDED)}).ok());
+  }
+  bool IsStopped(const std::string& id) {
+    for (int i = 0; i < 500; ++i) {
+      if (jobs_.Get(id).state() == v1::JOB_STATE_CANCELLING) return true;
+      absl::SleepFor(absl::Milliseconds(10));
+    }
+    return false;
+  }
+  // Waits until the pruner has judged all earlier events: it judges them in order.
+  void ExpectTrainsOn(const std::string& id, const std::string& bad) {
+    Start(bad);
+    Train(bad, 1, 100);
+    EXPECT_TRUE(IsStopped(bad));
+    EXPECT_EQ(jobs_.Get(id).state(), v1::JOB_STATE_RUNNING);
+  }
+
+  // Outlive the store's writer.
+  std::vector<std::unique_ptr<SweepPruner>> pruners_;
+  JobMachineFixture jobs_;
+};
+
+TEST_F(SweepPrunerTest, StopsAJobThatIsWorseThanMost) {
+  const std::vector<std::string> ids = CreateSweep(5, /*prunes=*/true);
+  Succeed(ids[0], 0.5);
+  Succeed(ids[1], 0.7);
+  Start(ids[2]);
+  Train(ids[2], 1, 0.9);
+  ASSERT_TRUE(IsStopped(ids[2]));
+  v1::Job job = jobs_.Get(ids[2]);
+  EXPECT_EQ(job.reason(), v1::STATE_REASON_PRUNED);
+  EXPECT_THAT(job.message(), HasSubstr("after epoch 1 was 0.9, worse than 0.6, the median of 2 jobs"));
+  // The reason stays at the end.
+  ASSERT_TRUE(jobs_.Apply(ids[2], 1, {Finished(3, v1::JOB_STATE_CANCELLED)}).ok());
+  job = jobs_.Get(ids[2]);
+  EXPECT_EQ(job.state(), v1::JOB_STATE_CANCELLED);
+  EXPECT_EQ(job.reason(), v1::STATE_REASON_PRUNED);
+  EXPECT_THAT(job.message(), HasSubstr("worse than 0.6"));
+  // A pruned job does not count. A good job trains on.
+  Start(ids[3]);
+  Train(ids[3], 1, 0.55);
+  ExpectTrainsOn(ids[3], ids[4]);
+}
+
+TEST_F(SweepPrunerTest, StopsNoJobOfAnotherSweepOrOfNone) {
+  const std::vector<std::string> others = CreateSweep(3, /*prunes=*/false);
+  Succeed(others[0], 0.1);
+  Succeed(others[1], 0.1);
+  const std::vector<std::string> ids = CreateSweep(3, /*prunes=*/true);
+  Succeed(ids[0], 0.5);
+  Succeed(ids[1], 0.5);
+  Start(others[2]);
+  Train(others[2], 1, 50);
+  const std::string alone = jobs_.RunningJob();
+  Train(alone, 1, 50);
+  ExpectTrainsOn(others[2], ids[2]);
+  EXPECT_EQ(jobs_.Get(alone).state(), v1::JOB_STATE_RUNNING);
+}
+
+TEST_F(SweepPrunerTest, TheNextDaemonKnowsTheJobsThatSucceeded) {
+  const std::vector<std::string> ids = CreateSweep(3, /*prunes=*/true);
+  Succeed(ids[0], 0.5);
+  Succeed(ids[1], 0.5);
+  Start(ids[2]);
+  Restart();
+  Train(ids[2], 1, 0.6);
+  EXPECT_TRUE(IsStopped(ids[2]));
+}
+
+TEST_F(SweepPrunerTest, AJobThatSucceedsLaterCounts) {
+  const std::vector<std::string> ids = CreateSweep(4, /*prunes=*/true);
+  Succeed(ids[0], 0.5);
+  Start(ids[2]);
+  // One job is too few. The pruner now knows the sweep.
+  Train(ids[2], 1, 0.9);
+  Succeed(ids[1], 0.5);
+  Train(ids[2], 2, 0.9);
+  EXPECT_TRUE(IsStopped(ids[2]));
+}
+
+TEST_F(SweepPrunerTest, OnlyARunningJobIsPruned) {
+  const std::string id = jobs_.NewJob();
+  Awaited<absl::StatusOr<v1::Job>> done;
+  jobs_.machine().Prune(id, "It is bad.", done.Done());
+  const absl::StatusOr<v1::Job> pruned = done.Get();
+  EXPECT_TRUE(absl::IsFailedPrecondition(pruned.status()));
+  EXPECT_EQ(jobs_.Get(id).state(), v1::JOB_STATE_QUEUED);
+  Awaited<absl::StatusOr<v1::Job>> unknown;
+  jobs_.machine().Prune("none", "It is bad.", unknown.Done());
+  EXPECT_TRUE(absl::IsNotFound(unknown.Get().status()));
+}
+
+}  // namespace
+}  // namespace tandem
