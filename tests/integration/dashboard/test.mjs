@@ -205,6 +205,21 @@ await test("the page builds a view once, although the daemon answers late", asyn
   await one.context().close();
 });
 
+await test("a page is loaded again if one of its files does not arrive", async () => {
+  for (const file of ["app.js", "numbers.js", "uPlot.esm.js", "style.css"]) {
+    const one = await stage.newPage();
+    let asked = 0;
+    await one.route(`**/page/${file}`, (route) => (asked++ ? route.continue() : route.abort("connectionreset")));
+    await stage.visit(one, await stage.startDashboard());
+    await one.show(`#/jobs/${done}`);
+    await until(`${file} again`, () => asked > 1);
+    await awaitState(one, "succeeded");
+    await until("the style", () => one.evaluate(() => getComputedStyle(document.querySelector("header")).display === "flex"));
+    assert.deepEqual(one.problems, []);
+    await one.context().close();
+  }
+});
+
 // What a page has of a job's curves, and what the log has.
 const curvesOf = (page) => page.evaluate(() => Object.fromEntries([...window.tandemHistory.series].map(([key, one]) => [key, [one.step, one.value.map(String)]])));
 function curvesIn(events) {
