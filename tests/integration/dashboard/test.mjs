@@ -559,6 +559,40 @@ await test(`no point is lost or doubled over ${BREAKS} breaks`, async () => {
   proxy.close();
 });
 
+await test("the page of a job with quick epochs leaves most of the processor to others", async () => {
+  const id = await stage.submit(spec("quick", 40000));
+  await page.show(`#/jobs/${id}`);
+  const newest = () => page.getByRole("region", {name: "Epochs", exact: true}).locator("tbody td").first().textContent();
+  const begin = await until("an epoch", () => newest().then(Number));
+  // For some seconds: how often the page makes the table of epochs, and how often it draws if that takes 300 ms.
+  const [tables, drawings] = await page.evaluate(async () => {
+    const during = async (count) => {
+      const begin = performance.now();
+      await new Promise((resolve) => setTimeout(resolve, 5000));
+      return {count: count(), seconds: (performance.now() - begin) / 1000};
+    };
+    let made = 0, drawn = 0;
+    const observer = new MutationObserver((changes) => { made += changes.length; });
+    observer.observe(document.querySelector("[aria-label=Epochs]").parentNode, {childList: true});
+    const tables = await during(() => made);
+    observer.disconnect();
+    const {measures} = Object.getPrototypeOf(window.tandemHistory);
+    window.tandemHistory.measures = function () {
+      drawn++;
+      for (const end = performance.now() + 300; performance.now() < end;);
+      return measures.call(this);
+    };
+    const drawings = await during(() => drawn);
+    delete window.tandemHistory.measures;
+    return [tables, drawings];
+  });
+  assert.ok(tables.count <= tables.seconds + 1, JSON.stringify(tables));
+  assert.ok(drawings.count <= drawings.seconds / 1.2 + 1, JSON.stringify(drawings));
+  await until("a newer epoch", async () => Number(await newest()) > begin);
+  await press(page, "Cancel");
+  await awaitState(page, "cancelled");
+});
+
 await test("every button works as it says, and shows only where it would", async () => {
   const buttons = (page) => page.locator("main").getByRole("button").allTextContents();
   const id = await stage.submit(spec("annas", 40000), ann);
