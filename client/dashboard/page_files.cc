@@ -1,8 +1,12 @@
 #include "client/dashboard/page_files.h"
 
+#include <openssl/sha.h>
+
 #include <map>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 
 namespace tandem::dashboard {
 namespace {
@@ -32,6 +36,17 @@ const PageFile* FindPageFile(absl::string_view name) {
   }();
   const auto found = files->find(name);
   return found == files->end() ? nullptr : &found->second;
+}
+
+std::string InlineScriptSource() {
+  constexpr absl::string_view kBegin = "<script>";
+  const absl::string_view page = FindPageFile("index.html")->content;
+  const size_t begin = page.find(kBegin) + kBegin.size();
+  const absl::string_view script = page.substr(begin, page.find("</script>", begin) - begin);
+  unsigned char hash[SHA256_DIGEST_LENGTH];
+  SHA256(reinterpret_cast<const unsigned char*>(script.data()), script.size(), hash);
+  return absl::StrCat("'sha256-", absl::Base64Escape({reinterpret_cast<const char*>(hash), sizeof(hash)}),
+                      "'");
 }
 
 bool HasPage() { return FindPageFile("uPlot.esm.js") != nullptr; }

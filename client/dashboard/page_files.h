@@ -1,6 +1,8 @@
 #ifndef TANDEM_CLIENT_DASHBOARD_PAGE_FILES_H_
 #define TANDEM_CLIENT_DASHBOARD_PAGE_FILES_H_
 
+#include <string>
+
 #include "absl/strings/string_view.h"
 
 namespace tandem::dashboard {
@@ -16,6 +18,9 @@ const PageFile* FindPageFile(absl::string_view name);
 
 // Returns false if the program was built without uPlot, which draws the charts. Such a program has no page.
 bool HasPage();
+
+// Returns the source that allows the script in index.html in a Content-Security-Policy: 'sha256-…'.
+std::string InlineScriptSource();
 
 }  // namespace tandem::dashboard
 

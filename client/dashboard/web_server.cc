@@ -6,21 +6,27 @@
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "client/dashboard/page_files.h"
 
 namespace tandem::dashboard {
 namespace {
 
 // The page loads its own files and talks to its own server, and nothing else.
-constexpr char kSafety[] =
-    "Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
-    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'\r\n"
-    "X-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\nCache-Control: no-store\r\n"
-    "Cross-Origin-Resource-Policy: same-origin\r\nConnection: close\r\n";
+const std::string& Safety() {
+  static const auto* const safety = new std::string(
+      absl::StrCat("Content-Security-Policy: default-src 'none'; script-src 'self' ", InlineScriptSource(),
+                   "; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; "
+                   "form-action 'none'; frame-ancestors 'none'\r\n"
+                   "X-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\n"
+                   "Cache-Control: no-store\r\nCross-Origin-Resource-Policy: same-origin\r\n"
+                   "Connection: close\r\n"));
+  return *safety;
+}
 
 std::string Head(const mg_connection* connection, int status, absl::string_view content_type,
                  const WebAnswer::Headers& headers) {
   std::string head = absl::StrCat("HTTP/1.1 ", status, " ", mg_get_response_code_text(connection, status),
-                                  "\r\nContent-Type: ", content_type, "\r\n", kSafety);
+                                  "\r\nContent-Type: ", content_type, "\r\n", Safety());
   for (const auto& [name, value] : headers) absl::StrAppend(&head, name, ": ", value, "\r\n");
   return head;
 }

@@ -5,9 +5,10 @@ import {count, duration, id, measure, rate, setting} from "./format.js";
 
 // Returns a table of the newest 200 epochs, newest first.
 export function epochsTable(epochs) {
+  const shown = epochs.slice(-200).reverse();
   const names = [
     ...new Set(
-      epochs.flatMap((epoch) =>
+      shown.flatMap((epoch) =>
         Object.keys(epoch.training?.metrics ?? {}).concat(Object.keys(epoch.validation?.metrics ?? {})),
       ),
     ),
@@ -24,21 +25,18 @@ export function epochsTable(epochs) {
       {title: "Learning rate", number: true},
       {title: "Time", number: true},
     ],
-    epochs
-      .slice(-200)
-      .reverse()
-      .map((epoch) => ({
-        cells: [
-          epoch.epoch,
-          measure(epoch.training?.loss ?? 0),
-          ...names.map((one) => measure(epoch.training?.metrics?.[one])),
-          epoch.validation ? measure(epoch.validation.loss ?? 0) : "",
-          ...names.map((one) => measure(epoch.validation?.metrics?.[one])),
-          rate(epoch.images_per_second ?? 0),
-          setting(epoch.learning_rate ?? 0),
-          duration(epoch.training_seconds ?? 0),
-        ],
-      })),
+    shown.map((epoch) => ({
+      cells: [
+        epoch.epoch,
+        measure(epoch.training?.loss ?? 0),
+        ...names.map((one) => measure(epoch.training?.metrics?.[one])),
+        epoch.validation ? measure(epoch.validation.loss ?? 0) : "",
+        ...names.map((one) => measure(epoch.validation?.metrics?.[one])),
+        rate(epoch.images_per_second ?? 0),
+        setting(epoch.learning_rate ?? 0),
+        duration(epoch.training_seconds ?? 0),
+      ],
+    })),
   );
 }
 

@@ -32,9 +32,13 @@ export function tick(value) {
 
 export const count = (value) => (value === undefined || value === null ? "" : Number(value).toLocaleString("en"));
 
+// Kept, because toLocaleString makes a new format for each call, and a table has many numbers.
+const WHOLE = new Intl.NumberFormat("en", {maximumFractionDigits: 0}),
+  TENTHS = new Intl.NumberFormat("en", {maximumFractionDigits: 1});
+
 export function rate(value) {
   if (value === undefined || value === null) return "";
-  return Number(value).toLocaleString("en", {maximumFractionDigits: value < 10 ? 1 : 0}) + "/s";
+  return `${(value < 10 ? TENTHS : WHOLE).format(Number(value))}/s`;
 }
 
 // In powers of 1000, as the command line shows bytes: "900 B", "1.7 MB".

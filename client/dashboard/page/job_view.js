@@ -12,6 +12,10 @@ import {History, measureLabel, seriesLabel} from "./history.js";
 // Places in COLORS. A curve keeps its colour when another curve joins its chart.
 const COLOR_OF = {training: 0, validation: 1, epoch: 2};
 const ENDED = ["SUCCEEDED", "FAILED", "CANCELLED"];
+// The rest between two drawings, at most, in ms.
+const LONGEST_REST = 1000;
+// The time between two drawings of an unfinished job's tables, in ms. A table takes longer than the curves.
+const TABLES_INTERVAL = 1000;
 // Which buttons a state has.
 const ACTIONS = [
   {
@@ -403,27 +407,47 @@ export function showJob({root, id: jobId, query, setQuery, say: sayOnPage, user,
   }
 
   let isAsked = false,
+    isStale = false,
     isGone = false,
     // The error of the newest readJob.
     trouble = "",
-    earliest = 0;
+    earliest = 0,
+    tablesAt = 0,
+    tablesTimer = 0;
   function draw() {
-    const begin = performance.now();
-    isAsked = false;
     if (signal.aborted) return;
     wait.hidden = history.version > 0;
     drawHead();
     drawCharts();
-    drawEpochs();
+    const now = performance.now();
+    clearTimeout(tablesTimer);
+    if (now >= tablesAt || ENDED.includes(history.state())) {
+      drawEpochs();
+      tablesAt = now + TABLES_INTERVAL;
+    } else {
+      tablesTimer = setTimeout(drawSoon, tablesAt - now);
+    }
     drawLists();
-    const end = performance.now();
-    earliest = end + Math.min(200, 3 * (end - begin));
   }
-  // However often events come, the page rests three times as long as it draws, at most 200 ms. So it answers the user.
+  // However often events come, the page rests three times as long as it draws. So it answers the user, and leaves the
+  // processor to others.
   const drawSoon = () => {
+    isStale = true;
     if (isAsked) return;
     isAsked = true;
-    setTimeout(() => requestAnimationFrame(draw), Math.max(0, earliest - performance.now()));
+    const frame = () => {
+      const begin = performance.now();
+      isStale = false;
+      draw();
+      // The browser paints before this timer.
+      setTimeout(() => {
+        const end = performance.now();
+        earliest = end + Math.min(LONGEST_REST, 3 * (end - begin));
+        isAsked = false;
+        if (isStale) drawSoon();
+      });
+    };
+    setTimeout(() => requestAnimationFrame(frame), Math.max(0, earliest - performance.now()));
   };
   async function readJob() {
     try {

@@ -205,6 +205,21 @@ await test("the page builds a view once, although the daemon answers late", asyn
   await one.context().close();
 });
 
+await test("a page is loaded again if one of its files does not arrive", async () => {
+  for (const file of ["app.js", "numbers.js", "uPlot.esm.js", "style.css"]) {
+    const one = await stage.newPage();
+    let asked = 0;
+    await one.route(`**/page/${file}`, (route) => (asked++ ? route.continue() : route.abort("connectionreset")));
+    await stage.visit(one, await stage.startDashboard());
+    await one.show(`#/jobs/${done}`);
+    await until(`${file} again`, () => asked > 1);
+    await awaitState(one, "succeeded");
+    await until("the style", () => one.evaluate(() => getComputedStyle(document.querySelector("header")).display === "flex"));
+    assert.deepEqual(one.problems, []);
+    await one.context().close();
+  }
+});
+
 // What a page has of a job's curves, and what the log has.
 const curvesOf = (page) => page.evaluate(() => Object.fromEntries([...window.tandemHistory.series].map(([key, one]) => [key, [one.step, one.value.map(String)]])));
 function curvesIn(events) {
@@ -542,6 +557,40 @@ await test(`no point is lost or doubled over ${BREAKS} breaks`, async () => {
     await one.context().close();
   }
   proxy.close();
+});
+
+await test("the page of a job with quick epochs leaves most of the processor to others", async () => {
+  const id = await stage.submit(spec("quick", 40000));
+  await page.show(`#/jobs/${id}`);
+  const newest = () => page.getByRole("region", {name: "Epochs", exact: true}).locator("tbody td").first().textContent();
+  const begin = await until("an epoch", () => newest().then(Number));
+  // For some seconds: how often the page makes the table of epochs, and how often it draws if that takes 300 ms.
+  const [tables, drawings] = await page.evaluate(async () => {
+    const during = async (count) => {
+      const begin = performance.now();
+      await new Promise((resolve) => setTimeout(resolve, 5000));
+      return {count: count(), seconds: (performance.now() - begin) / 1000};
+    };
+    let made = 0, drawn = 0;
+    const observer = new MutationObserver((changes) => { made += changes.length; });
+    observer.observe(document.querySelector("[aria-label=Epochs]").parentNode, {childList: true});
+    const tables = await during(() => made);
+    observer.disconnect();
+    const {measures} = Object.getPrototypeOf(window.tandemHistory);
+    window.tandemHistory.measures = function () {
+      drawn++;
+      for (const end = performance.now() + 300; performance.now() < end;);
+      return measures.call(this);
+    };
+    const drawings = await during(() => drawn);
+    delete window.tandemHistory.measures;
+    return [tables, drawings];
+  });
+  assert.ok(tables.count <= tables.seconds + 1, JSON.stringify(tables));
+  assert.ok(drawings.count <= drawings.seconds / 1.2 + 1, JSON.stringify(drawings));
+  await until("a newer epoch", async () => Number(await newest()) > begin);
+  await press(page, "Cancel");
+  await awaitState(page, "cancelled");
 });
 
 await test("every button works as it says, and shows only where it would", async () => {
