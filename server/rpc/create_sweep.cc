@@ -240,6 +240,7 @@ void Finish(const std::shared_ptr<Making>& making) {
   *sweep.sweep.mutable_grid() = wanted.grid();
   if (wanted.has_random()) *sweep.sweep.mutable_random() = wanted.random();
   sweep.sweep.set_max_running(wanted.max_running());
+  if (wanted.has_pruning()) *sweep.sweep.mutable_pruning() = wanted.pruning();
   *sweep.sweep.mutable_objective() = admitted->objective.Get();
   if (making->request->validate_only()) {
     sweep.sweep.set_user(making->caller.user);

@@ -103,6 +103,30 @@ TEST_F(SweepsTest, AGridFindsItsBestThoughTheDaemonIsKilled) {
   EXPECT_THAT(table.out, HasSubstr("best accuracy"));
 }
 
+TEST_F(SweepsTest, ABadJobEndsEarly) {
+  const std::string file = scratch_.Write("job.yaml", SmallJobYaml({.epochs = 300, .train_samples = 2048}));
+  // The last lets training go nowhere. Five jobs succeed before it.
+  const CliResult waited =
+      cli_.Run({"sweep", file, "--grid", "training.optimizer.sgd.learning_rate=0.1,0.09,0.08,0.07,0.06,1e-9",
+                "--max-running", "1", "--objective", "loss", "--prune", "--wait"});
+  EXPECT_EQ(waited.exit_code, 0) << waited << daemon_.Log();
+  EXPECT_THAT(waited.out, HasSubstr("1 cancelled"));
+  const std::string name(absl::StripPrefix(waited.out.substr(0, waited.out.find(": 6 jobs")), "submitted "));
+  const v1::Sweep sweep = Ask({"sweep", "show", name});
+  EXPECT_EQ(sweep.state(), v1::SWEEP_STATE_SUCCEEDED);
+  ASSERT_EQ(sweep.results_size(), 6);
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(sweep.results(i).state(), v1::JOB_STATE_SUCCEEDED) << i;
+  const v1::SweepResult& bad = sweep.results(5);
+  EXPECT_EQ(bad.state(), v1::JOB_STATE_CANCELLED);
+  EXPECT_EQ(bad.reason(), v1::STATE_REASON_PRUNED);
+  EXPECT_THAT(bad.message(), HasSubstr("Its best validation loss after epoch"));
+  EXPECT_THAT(bad.message(), HasSubstr("the median of 5 jobs of its sweep"));
+  EXPECT_LT(bad.epochs(), 300);
+  EXPECT_NE(sweep.best().index(), 5);
+  // Its model can be used.
+  EXPECT_FALSE(bad.artifact().empty());
+}
+
 TEST_F(SweepsTest, OneThatIsCancelledEndsWhole) {
   std::string file;
   {
