@@ -77,6 +77,16 @@ class SweepCommandTest : public AppFixture {
   }
 };
 
+TEST_F(SweepCommandTest, APrunedJobIsNoCancelledJob) {
+  v1::Sweep sweep = Sweep(v1::SWEEP_STATE_SUCCEEDED);
+  v1::SweepResult* const result = sweep.mutable_results(2);
+  result->set_state(v1::JOB_STATE_CANCELLED);
+  result->set_reason(v1::STATE_REASON_PRUNED);
+  EXPECT_THAT(SweepText(sweep, Style(false)), HasSubstr("small-2  pruned "));
+  result->set_reason(v1::STATE_REASON_CANCEL_REQUESTED);
+  EXPECT_THAT(SweepText(sweep, Style(false)), HasSubstr("small-2  cancelled "));
+}
+
 TEST_F(SweepCommandTest, AGridIsSubmittedAsItsValuesAre) {
   v1::CreateSweepRequest sent;
   daemon_.create_sweep = [&sent](const v1::CreateSweepRequest& request, v1::Sweep* sweep) {
@@ -85,8 +95,8 @@ TEST_F(SweepCommandTest, AGridIsSubmittedAsItsValuesAre) {
     return grpc::Status::OK;
   };
   EXPECT_EQ(Run({"sweep", Write("job.yaml", kJob), "--grid", "training.optimizer.adam.learning_rate=0.1,0.01",
-                 "--grid", "training.seed=1,2,3", "--max-running", "2", "--objective", "accuracy", "--set",
-                 "training.epochs=5"}),
+                 "--grid", "training.seed=1,2,3", "--max-running", "2", "--objective", "accuracy", "--prune",
+                 "--set", "training.epochs=5"}),
             0)
       << terminal_.err();
   EXPECT_FALSE(sent.request_id().empty());
@@ -95,6 +105,7 @@ TEST_F(SweepCommandTest, AGridIsSubmittedAsItsValuesAre) {
   EXPECT_EQ(sent.sweep().grid(0).values(1).number_value(), 0.01);
   EXPECT_EQ(sent.sweep().grid(1).values_size(), 3);
   EXPECT_EQ(sent.sweep().max_running(), 2);
+  EXPECT_TRUE(sent.sweep().has_pruning());
   EXPECT_EQ(sent.sweep().objective().metric(), "accuracy");
   EXPECT_THAT(terminal_.out(), HasSubstr("submitted small-1: 3 jobs"));
   EXPECT_THAT(terminal_.out(), HasSubstr("tandem sweep show small-1"));

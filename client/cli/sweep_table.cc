@@ -129,6 +129,12 @@ std::string CountsText(const v1::Sweep& sweep) {
   });
 }
 
+std::string ColoredResultState(const v1::SweepResult& result, const Style& style) {
+  const bool is_pruned =
+      result.state() == v1::JOB_STATE_CANCELLED && result.reason() == v1::STATE_REASON_PRUNED;
+  return is_pruned ? style.Yellow("pruned") : ColoredState(result.state(), style);
+}
+
 std::string ColoredSweepState(v1::SweepState state, const Style& style) {
   const std::string name = absl::AsciiStrToLower(ShortEnumName(state));
   switch (state) {
@@ -160,7 +166,7 @@ std::string Rows(const v1::Sweep& sweep, const std::vector<const v1::SweepResult
   for (const v1::SweepResult* result : results) {
     const bool best = sweep.has_best() && result->index() == sweep.best().index();
     std::vector<std::string> row = {best ? style.Green("*") : "", ShortName(result->job()),
-                                    ColoredState(result->state(), style)};
+                                    ColoredResultState(*result, style)};
     for (const v1::SweepValue& value : result->values()) row.push_back(ValueText(value.value()));
     row.insert(row.end(), {Epochs(*result), result->has_best() ? FormatMeasure(result->best().value()) : "-",
                            result->has_last_value() ? FormatMeasure(result->last_value()) : "-"});

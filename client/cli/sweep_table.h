@@ -24,6 +24,9 @@ std::string CountsText(const v1::Sweep& sweep);
 // Returns a state's short name in its colour.
 std::string ColoredSweepState(v1::SweepState state, const Style& style);
 
+// Returns the state of a sweep's job in its colour. "pruned" stands for a job that Sweep.pruning ended.
+std::string ColoredResultState(const v1::SweepResult& result, const Style& style);
+
 // Returns a job's values with short field names: "learning_rate=0.1, units=8".
 std::string ValuesText(const v1::SweepResult& result);
 

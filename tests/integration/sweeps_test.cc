@@ -111,6 +111,7 @@ TEST_F(SweepsTest, ABadJobEndsEarly) {
                 "--max-running", "1", "--objective", "loss", "--prune", "--wait"});
   EXPECT_EQ(waited.exit_code, 0) << waited << daemon_.Log();
   EXPECT_THAT(waited.out, HasSubstr("1 cancelled"));
+  EXPECT_THAT(waited.out, HasSubstr(" pruned  learning_rate=1e-09"));
   const std::string name(absl::StripPrefix(waited.out.substr(0, waited.out.find(": 6 jobs")), "submitted "));
   const v1::Sweep sweep = Ask({"sweep", "show", name});
   EXPECT_EQ(sweep.state(), v1::SWEEP_STATE_SUCCEEDED);

@@ -200,8 +200,8 @@ class SweepDisplay {
     }
     for (const v1::SweepResult& result : sweep.results()) {
       if (!HasEnded(result.state()) || !told_.insert(result.job()).second) continue;
-      terminal.Out(absl::StrCat(JobId(result.job()), " ", ColoredState(result.state(), session_.style()),
-                                "  ", ValuesText(result), "\n"));
+      terminal.Out(absl::StrCat(JobId(result.job()), " ", ColoredResultState(result, session_.style()), "  ",
+                                ValuesText(result), "\n"));
     }
   }
 
