@@ -6,18 +6,22 @@ for program in ip nsenter ssh ssh-keygen unshare /usr/sbin/sshd; do
 done
 
 hosts=$scratch/hosts
-# The daemon's address for workers. It must not be a loopback address.
-hosts_address=10.78.0.1
+# The daemon's address for workers. It must not be a loopback address. An address that joins the network breaks the requests
+# of browsers on this machine, so an own address is only for a machine without any.
+hosts_address=$(ip -4 -o address show scope global up | awk '$2 != "lo" {sub("/.*", "", $4); print $4; exit}')
+if [[ -z $hosts_address ]]; then
+  hosts_address=10.78.0.1
+  ip address add "$hosts_address/32" dev lo
+fi
 extra_cleanup() {
   local pid
   for pid in "$hosts"/*.pid; do
     if [[ -s $pid ]]; then kill -9 "$(<"$pid")" 2>/dev/null || true; fi
   done
-  ip address del "$hosts_address/32" dev lo 2>/dev/null || true
+  ip address del 10.78.0.1/32 dev lo 2>/dev/null || true
 }
 
 mkdir -p "$hosts/bin" /run/sshd
-ip address add "$hosts_address/32" dev lo 2>/dev/null || true
 ssh-keygen -q -t ed25519 -N '' -f "$hosts/key"
 ssh-keygen -q -t ed25519 -N '' -f "$hosts/host_key"
 chmod 700 "$hosts"
