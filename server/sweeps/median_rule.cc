@@ -24,13 +24,17 @@ double MedianOf(std::vector<double> values) {
 
 void BestCurve::Add(const v1::JobEvent& event) {
   const v1::EpochSummary& epoch = event.epoch();
-  if (event.has_epoch() && epoch.has_best() && !std::isnan(epoch.best().value())) {
-    best_[epoch.epoch()] = epoch.best().value();
-  }
+  if (!event.has_epoch() || !epoch.has_best() || std::isnan(epoch.best().value())) return;
+  while (!best_.empty() && best_.back().first >= epoch.epoch()) best_.pop_back();
+  validation_ = epoch.best().validation();
+  const double value = epoch.best().value();
+  if (best_.empty() || best_.back().second != value) best_.emplace_back(epoch.epoch(), value);
 }
 
 std::optional<double> BestCurve::After(int64_t epoch) const {
-  const auto later = best_.upper_bound(epoch);
+  const auto later = std::upper_bound(
+      best_.begin(), best_.end(), epoch,
+      [](int64_t wanted, const std::pair<int64_t, double>& one) { return wanted < one.first; });
   if (later == best_.begin()) return std::nullopt;
   return std::prev(later)->second;
 }
@@ -48,6 +52,7 @@ std::optional<std::string> MedianRule::WhyStop(const v1::EpochSummary& epoch) co
     return std::nullopt;
   std::vector<double> others;
   for (const auto& [job_id, curve] : succeeded_) {
+    if (curve.validation() != epoch.best().validation()) continue;
     if (const std::optional<double> best = curve.After(epoch.epoch()); best.has_value())
       others.push_back(*best);
   }

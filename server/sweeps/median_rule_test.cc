@@ -48,6 +48,26 @@ TEST(BestCurveTest, TheLastValueCountsForLaterEpochs) {
   EXPECT_EQ(curve.After(9), 0.6);
 }
 
+TEST(BestCurveTest, ARepeatedEpochReplacesTheEarlierAttempt) {
+  BestCurve curve = CurveOf({0.5, 0.6, 0.9});
+  v1::JobEvent event;
+  // A later attempt continues from the checkpoint after epoch 1, and ends with epoch 2.
+  *event.mutable_epoch() = EpochOf(2, 0.55);
+  curve.Add(event);
+  EXPECT_EQ(curve.After(1), 0.5);
+  EXPECT_EQ(curve.After(2), 0.55);
+  EXPECT_EQ(curve.After(3), 0.55);
+}
+
+TEST(BestCurveTest, KeepsOnlyChanges) {
+  std::vector<double> values(1000, 0.5);
+  values.resize(2000, 0.6);
+  const BestCurve curve = CurveOf(values);
+  EXPECT_EQ(curve.size(), 2);
+  EXPECT_EQ(curve.After(1000), 0.5);
+  EXPECT_EQ(curve.After(1001), 0.6);
+}
+
 TEST(BestCurveTest, IgnoresWhatIsNoMeasurement) {
   BestCurve curve;
   v1::JobEvent event;
@@ -76,6 +96,24 @@ TEST(MedianRuleTest, StopsWhatIsWorseThanTheMedian) {
   EXPECT_TRUE(rule.WhyStop(EpochOf(2, 0.79)).has_value());
   EXPECT_FALSE(rule.WhyStop(EpochOf(2, 0.81)).has_value());
   EXPECT_TRUE(rule.WhyStop(EpochOf(7, 0.79)).has_value());
+}
+
+TEST(MedianRuleTest, ComparesNoTrainingWithValidation) {
+  MedianRule rule(SweepOf(v1::PLATEAU_MODE_MAX, 1, 0));
+  rule.Add("a", CurveOf({0.5}));
+  v1::EpochSummary epoch = EpochOf(1, 0.1);
+  epoch.mutable_best()->set_validation(false);
+  EXPECT_FALSE(rule.WhyStop(epoch).has_value());
+  epoch.mutable_best()->set_validation(true);
+  EXPECT_TRUE(rule.WhyStop(epoch).has_value());
+}
+
+TEST(MedianRuleTest, ADeletedJobDoesNotCount) {
+  MedianRule rule(SweepOf(v1::PLATEAU_MODE_MAX, 1, 0));
+  rule.Add("a", CurveOf({0.5}));
+  rule.Remove("a");
+  rule.Remove("b");
+  EXPECT_FALSE(rule.WhyStop(EpochOf(1, 0.1)).has_value());
 }
 
 TEST(MedianRuleTest, ASmallerLossIsBetter) {

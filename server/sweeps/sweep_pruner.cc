@@ -10,7 +10,7 @@
 namespace tandem {
 namespace {
 
-// Rules that are kept in memory. More sweeps than these rarely train at the same time.
+// Rules that are kept in memory, except the rules of sweeps that train.
 constexpr size_t kMostRules = 16;
 
 }  // namespace
@@ -27,8 +27,10 @@ void SweepPruner::Stop() {
 
 void SweepPruner::OnEvent(const v1::JobEvent& event) {
   if (!event.has_epoch() || !event.epoch().has_best()) return;
+  const std::string id = JobId(event.job());
   MutexLock lock(&mutex_);
-  v1::EpochSummary& epoch = news_[JobId(event.job())].epoch;
+  if (pruned_.contains(id)) return;
+  v1::EpochSummary& epoch = news_[id].epoch;
   epoch.set_epoch(event.epoch().epoch());
   epoch.set_epochs(event.epoch().epochs());
   *epoch.mutable_best() = event.epoch().best();
@@ -36,8 +38,19 @@ void SweepPruner::OnEvent(const v1::JobEvent& event) {
 
 void SweepPruner::OnMoved(const v1::Job& job) {
   if (!IsTerminal(job.state())) return;
+  const std::string id = JobId(job.name());
   MutexLock lock(&mutex_);
-  news_[JobId(job.name())].ended = job.state();
+  pruned_.erase(id);
+  News& news = news_[id];
+  news.ended = job.state();
+  news.sweep_id = SweepId(job.sweep());
+}
+
+void SweepPruner::OnDeleted(const v1::Job& job) {
+  MutexLock lock(&mutex_);
+  News& news = news_[JobId(job.name())];
+  news.is_deleted = true;
+  news.sweep_id = SweepId(job.sweep());
 }
 
 void SweepPruner::Run() {
@@ -51,32 +64,54 @@ void SweepPruner::Run() {
       if (stopping_) return;
       news = std::exchange(news_, {});
     }
-    for (const auto& [job_id, one] : news) Take(job_id, one);
+    for (const auto& [job_id, one] : news) {
+      if (IsStopping()) return;
+      Take(job_id, one);
+    }
   }
 }
 
+bool SweepPruner::IsStopping() {
+  MutexLock lock(&mutex_);
+  return stopping_;
+}
+
 void SweepPruner::Take(const std::string& job_id, const News& news) {
-  if (news.ended != v1::JOB_STATE_UNSPECIFIED) {
-    const auto sweep = sweep_of_.extract(job_id);
-    const auto rule = sweep.empty() ? rules_.end() : rules_.find(sweep.mapped());
-    if (news.ended != v1::JOB_STATE_SUCCEEDED || rule == rules_.end() || rule->second == nullptr) return;
-    absl::StatusOr<BestCurve> curve = LoadCurve(job_id);
-    if (curve.ok()) {
-      rule->second->Add(job_id, *std::move(curve));
-    } else {
-      // The next look reads all curves of the sweep again.
-      rules_.erase(rule);
-    }
-    return;
-  }
+  if (news.is_deleted || news.ended != v1::JOB_STATE_UNSPECIFIED) return TakeEnd(job_id, news);
   const MedianRule* const rule = RuleOf(job_id);
   if (rule == nullptr) return;
   const std::optional<std::string> why = rule->WhyStop(news.epoch);
   if (!why.has_value()) return;
   spdlog::info("pruning job={} epoch={}", job_id, news.epoch.epoch());
-  jobs_->Prune(job_id, *why, [job_id](const absl::StatusOr<v1::Job>& pruned) {
-    // The job may have ended or been paused meanwhile.
-    if (!pruned.ok()) spdlog::info("not pruned job={}: {}", job_id, pruned.status().ToString());
+  Prune(job_id, *why);
+}
+
+void SweepPruner::TakeEnd(const std::string& job_id, const News& news) {
+  sweep_of_.erase(job_id);
+  const auto rule = rules_.find(news.sweep_id);
+  if (rule == rules_.end() || rule->second == nullptr) return;
+  if (news.is_deleted) return rule->second->Remove(job_id);
+  if (news.ended != v1::JOB_STATE_SUCCEEDED) return;
+  absl::StatusOr<BestCurve> curve = LoadCurve(job_id);
+  if (curve.ok()) {
+    rule->second->Add(job_id, *std::move(curve));
+  } else {
+    // The next look reads all curves of the sweep again.
+    rules_.erase(rule);
+  }
+}
+
+void SweepPruner::Prune(const std::string& job_id, const std::string& why) {
+  {
+    MutexLock lock(&mutex_);
+    pruned_.insert(job_id);
+  }
+  jobs_->Prune(job_id, why, [this, job_id](const absl::StatusOr<v1::Job>& pruned) {
+    if (pruned.ok()) return;
+    // The job may have ended or been paused meanwhile. If it continues, its next epoch is judged.
+    spdlog::info("not pruned job={}: {}", job_id, pruned.status().ToString());
+    MutexLock lock(&mutex_);
+    pruned_.erase(job_id);
   });
 }
 
@@ -92,12 +127,13 @@ MedianRule* SweepPruner::RuleOf(const std::string& job_id) {
   auto rule = rules_.find(sweep->second);
   if (rule == rules_.end()) {
     absl::StatusOr<std::unique_ptr<MedianRule>> loaded = LoadRule(sweep->second);
+    if (absl::IsCancelled(loaded.status())) return nullptr;
     if (!loaded.ok()) {
       spdlog::warn("cannot judge the jobs of a sweep, trying again after the next epoch sweep={}: {}",
                    sweep->second, loaded.status().ToString());
       return nullptr;
     }
-    if (rules_.size() >= kMostRules) rules_.clear();
+    ForgetRules();
     rule = rules_.emplace(sweep->second, *std::move(loaded)).first;
   }
   return rule->second.get();
@@ -118,14 +154,23 @@ absl::StatusOr<std::unique_ptr<MedianRule>> SweepPruner::LoadRule(const std::str
 
 absl::StatusOr<BestCurve> SweepPruner::LoadCurve(const std::string& job_id) {
   BestCurve curve;
-  TANDEM_RETURN_IF_ERROR(jobs_
-                             ->VisitEvents(job_id, /*after_sequence=*/0, std::numeric_limits<int>::max(),
-                                           [&curve](const v1::JobEvent& event) {
-                                             curve.Add(event);
-                                             return true;
-                                           })
-                             .status());
+  bool is_stopping = false;
+  const auto add = [this, &curve, &is_stopping](const v1::JobEvent& event) {
+    curve.Add(event);
+    is_stopping = IsStopping();
+    return !is_stopping;
+  };
+  TANDEM_RETURN_IF_ERROR(
+      jobs_->VisitEvents(job_id, /*after_sequence=*/0, std::numeric_limits<int>::max(), add).status());
+  if (is_stopping) return absl::CancelledError("cannot read the job's log: the daemon stops");
   return curve;
+}
+
+void SweepPruner::ForgetRules() {
+  if (rules_.size() < kMostRules) return;
+  std::set<std::string> training;
+  for (const auto& [job_id, sweep_id] : sweep_of_) training.insert(sweep_id);
+  std::erase_if(rules_, [&training](const auto& rule) { return !training.contains(rule.first); });
 }
 
 }  // namespace tandem

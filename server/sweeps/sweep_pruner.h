@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <thread>
 
@@ -26,12 +27,14 @@ class SweepPruner final : public JobObserver {
   // Calls Stop.
   ~SweepPruner() override;
 
-  // Ends the thread. Events that were not judged are dropped; the next epoch is judged. Idempotent.
+  // Ends the thread soon, also if it reads long logs. Events that were not judged are dropped; the next
+  // daemon judges the next epoch. Idempotent.
   void Stop();
 
   // JobObserver.
   void OnEvent(const v1::JobEvent& event) override;
   void OnMoved(const v1::Job& job) override;
+  void OnDeleted(const v1::Job& job) override;
 
  private:
   // What happened to a job since the thread's last look.
@@ -40,21 +43,33 @@ class SweepPruner final : public JobObserver {
     v1::EpochSummary epoch;
     // The state if the job has ended, otherwise unspecified.
     v1::JobState ended = v1::JOB_STATE_UNSPECIFIED;
+    bool is_deleted = false;
+    // The sweep's id, if the job has ended or was deleted. Empty for a job without a sweep.
+    std::string sweep_id = {};
   };
 
   void Run();
+  bool IsStopping();
   void Take(const std::string& job_id, const News& news);
+  // Takes the end or the deletion of a job.
+  void TakeEnd(const std::string& job_id, const News& news);
+  void Prune(const std::string& job_id, const std::string& why);
   // Returns the rule of a job's sweep; null if the sweep prunes no job.
   MedianRule* RuleOf(const std::string& job_id);
   // Returns a new rule with the curves of the sweep's SUCCEEDED jobs; null if the sweep prunes no job.
   absl::StatusOr<std::unique_ptr<MedianRule>> LoadRule(const std::string& sweep_id);
+  // CANCELLED: Stop was called.
   absl::StatusOr<BestCurve> LoadCurve(const std::string& job_id);
+  // Forgets the rules of sweeps of which no job trains, if there are many.
+  void ForgetRules();
 
   JobMachine* const jobs_;
 
   Mutex mutex_;
   // Keyed by job id.
   std::map<std::string, News> news_ ABSL_GUARDED_BY(mutex_);
+  // Jobs that the machine was told to prune. Until they end, their epochs are not judged again.
+  std::set<std::string> pruned_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
 
   // For the thread. The sweep of each job that trains; empty for a job without a sweep.

@@ -2,18 +2,24 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <spdlog/sinks/ostream_sink.h>
 
+#include <algorithm>
 #include <memory>
+#include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/time/clock.h"
 #include "server/jobs/job_machine_fixture.h"
+#include "third_party/spdlog/log.h"
 
 namespace tandem {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 class SweepPrunerTest : public testing::Test {
  protected:
@@ -62,13 +68,16 @@ class SweepPrunerTest : public testing::Test {
   }
   // The worker's events 2, 3 and so on are the epochs 1, 2 and so on.
   void Train(const std::string& id, int epoch, double best) {
-    internal::v1::WorkerEvent event = MakeWorkerEvent(epoch + 1);
+    EXPECT_TRUE(jobs_.Apply(id, 1, {EpochAt(epoch + 1, epoch, best)}).ok());
+  }
+  static internal::v1::WorkerEvent EpochAt(int64_t sequence, int epoch, double best) {
+    internal::v1::WorkerEvent event = MakeWorkerEvent(sequence);
     v1::EpochSummary& report = *event.mutable_report()->mutable_epoch();
     report.set_epoch(epoch);
     report.set_epochs(10);
     report.mutable_best()->set_metric("loss");
     report.mutable_best()->set_value(best);
-    EXPECT_TRUE(jobs_.Apply(id, 1, {event}).ok());
+    return event;
   }
   void Succeed(const std::string& id, double loss) {
     Start(id);
@@ -151,6 +160,114 @@ TEST_F(SweepPrunerTest, AJobThatSucceedsLaterCounts) {
   Succeed(ids[1], 0.5);
   Train(ids[2], 2, 0.9);
   EXPECT_TRUE(IsStopped(ids[2]));
+}
+
+TEST_F(SweepPrunerTest, AJobWithoutAJudgedEpochCounts) {
+  const std::vector<std::string> ids = CreateSweep(3, /*prunes=*/true);
+  Succeed(ids[0], 0.5);
+  Start(ids[1]);
+  Train(ids[1], 1, 0.5);
+  Start(ids[2]);
+  Restart();
+  // The new pruner reads the sweep now. It never sees an epoch of the second job.
+  Train(ids[2], 1, 0.9);
+  absl::SleepFor(absl::Milliseconds(100));
+  EXPECT_TRUE(jobs_.Apply(ids[1], 1, {Finished(3, v1::JOB_STATE_SUCCEEDED)}).ok());
+  absl::SleepFor(absl::Milliseconds(100));
+  Train(ids[2], 2, 0.9);
+  EXPECT_TRUE(IsStopped(ids[2]));
+}
+
+TEST_F(SweepPrunerTest, ADeletedJobDoesNotCount) {
+  const std::vector<std::string> ids = CreateSweep(5, /*prunes=*/true);
+  const std::vector<std::string> others = CreateSweep(4, /*prunes=*/true);
+  Succeed(others[0], 0.5);
+  Succeed(others[1], 0.5);
+  Succeed(ids[0], 0.5);
+  Succeed(ids[1], 0.5);
+  Start(ids[2]);
+  Train(ids[2], 1, 0.9);
+  EXPECT_TRUE(IsStopped(ids[2]));
+  ASSERT_TRUE(jobs_.Delete(ids[1]).ok());
+  Start(ids[3]);
+  Train(ids[3], 1, 0.9);
+  // After the second of these jobs has stopped, all earlier epochs are judged.
+  ExpectTrainsOn(ids[3], others[2]);
+  ExpectTrainsOn(ids[3], others[3]);
+}
+
+TEST_F(SweepPrunerTest, AJobThatWasPausedIsJudgedAgain) {
+  const std::vector<std::string> ids = CreateSweep(4, /*prunes=*/true);
+  Succeed(ids[0], 0.5);
+  Succeed(ids[1], 0.5);
+  Start(ids[2]);
+  EXPECT_TRUE(jobs_.Pause(ids[2]).ok());
+  Train(ids[2], 1, 0.9);
+  // After this job has stopped, the epoch was judged, or is judged with the next.
+  Start(ids[3]);
+  Train(ids[3], 1, 0.9);
+  EXPECT_TRUE(IsStopped(ids[3]));
+  EXPECT_EQ(jobs_.Get(ids[2]).state(), v1::JOB_STATE_PAUSING);
+  EXPECT_TRUE(jobs_.Apply(ids[2], 1, {Finished(3, v1::JOB_STATE_PAUSED)}).ok());
+  EXPECT_TRUE(jobs_.Resume(ids[2]).ok());
+  EXPECT_TRUE(jobs_.Schedule(ids[2]).ok());
+  EXPECT_TRUE(jobs_.Apply(ids[2], 2, {Started(1), EpochAt(2, 2, 0.9)}).ok());
+  EXPECT_TRUE(IsStopped(ids[2]));
+}
+
+TEST_F(SweepPrunerTest, AJobThatStopsIsNotJudgedAgain) {
+  std::ostringstream text;
+  const auto sink = std::make_shared<spdlog::sinks::ostream_sink_mt>(text);
+  const auto logger = spdlog::default_logger();
+  spdlog::set_default_logger(std::make_shared<spdlog::logger>("test", sink));
+  const std::vector<std::string> ids = CreateSweep(5, /*prunes=*/true);
+  Succeed(ids[0], 0.5);
+  Succeed(ids[1], 0.5);
+  Start(ids[2]);
+  Train(ids[2], 1, 0.9);
+  EXPECT_TRUE(IsStopped(ids[2]));
+  // Its worker finishes some epochs until it stops.
+  Train(ids[2], 2, 0.9);
+  Train(ids[2], 3, 0.9);
+  for (const int next : {3, 4}) {
+    Start(ids[next]);
+    Train(ids[next], 1, 0.9);
+    EXPECT_TRUE(IsStopped(ids[next]));
+  }
+  pruners_.back()->Stop();
+  spdlog::set_default_logger(logger);
+  const std::string log = text.str();
+  EXPECT_THAT(log, HasSubstr("pruning job=" + ids[2] + " epoch=1"));
+  EXPECT_THAT(log, Not(HasSubstr("pruning job=" + ids[2] + " epoch=2")));
+  EXPECT_THAT(log, Not(HasSubstr("pruning job=" + ids[2] + " epoch=3")));
+}
+
+TEST_F(SweepPrunerTest, AStopDoesNotWaitForLongLogs) {
+  constexpr int kEpochs = 50'000;
+  const std::vector<std::string> ids = CreateSweep(2, /*prunes=*/true);
+  Start(ids[0]);
+  std::vector<internal::v1::WorkerEvent> epochs;
+  for (int i = 1; i <= kEpochs; ++i) epochs.push_back(EpochAt(i + 1, i, 1.0 / i));
+  EXPECT_TRUE(jobs_.Apply(ids[0], 1, std::move(epochs)).ok());
+  EXPECT_TRUE(jobs_.Apply(ids[0], 1, {Finished(kEpochs + 2, v1::JOB_STATE_SUCCEEDED)}).ok());
+  const absl::Time begin = absl::Now();
+  EXPECT_TRUE(
+      jobs_.machine().VisitEvents(ids[0], 0, kEpochs * 2, [](const v1::JobEvent&) { return true; }).ok());
+  const absl::Duration whole = absl::Now() - begin;
+  v1::JobEvent event;
+  event.set_job(JobName(ids[1]));
+  *event.mutable_epoch() = EpochAt(2, 1, 0.9).report().epoch();
+  absl::Duration shortest = absl::InfiniteDuration();
+  // The machine may be busy.
+  for (int i = 0; i < 20 && shortest > whole / 2; ++i) {
+    SweepPruner pruner(&jobs_.machine());
+    pruner.OnEvent(event);
+    absl::SleepFor(whole / 10);
+    const absl::Time stop = absl::Now();
+    pruner.Stop();
+    shortest = std::min(shortest, absl::Now() - stop);
+  }
+  EXPECT_LT(shortest, whole / 2);
 }
 
 TEST_F(SweepPrunerTest, OnlyARunningJobIsPruned) {

@@ -185,7 +185,9 @@ export function showSweep({root, id: sweepId, say, signal, user}) {
             h(
               "span",
               {class: `state ${jobState(result.state)}`, title: result.message},
-              result.reason === "STATE_REASON_PRUNED" ? "pruned" : jobState(result.state).toLowerCase(),
+              jobState(result.state) === "CANCELLED" && result.reason === "STATE_REASON_PRUNED"
+                ? "pruned"
+                : jobState(result.state).toLowerCase(),
             ),
             `${result.epochs ?? 0} of ${result.epochs_planned ?? "?"}`,
             result.value === undefined ? "" : measure(result.value) + (result.job === best ? " ★" : ""),
