@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <set>
 #include <system_error>
 #include <thread>
@@ -122,6 +123,8 @@ bool SshLauncher::Update(Attempt& attempt) {
     answering.insert(host.name);
     for (const HostTask& task : host.tasks) {
       if (IdOf(task) != attempt.seen.id) continue;
+      // TakeOver did not know the number.
+      if (attempt.workers == kMostWorkers) attempt.workers = task.workers;
       alive.insert(task.rank);
       nodes.insert(host.name);
     }
@@ -177,9 +180,13 @@ absl::Status SshLauncher::Stop(Attempt& attempt) {
                                is_first ? HostStop::kTerminate : HostStop::kKill);
   });
   absl::Status result;
-  for (const absl::Status& answer : answers) result.Update(answer);
-  // Without an answer, the signal is sent again.
-  if (is_first && result.ok()) attempt.terminated_at = now;
+  bool has_answer = false;
+  for (const absl::Status& answer : answers) {
+    has_answer = has_answer || answer.ok();
+    result.Update(answer);
+  }
+  // Without any answer, the signal is sent again. A host that is away must not keep the others from SIGKILL.
+  if (is_first && has_answer) attempt.terminated_at = now;
   return result;
 }
 
@@ -257,7 +264,11 @@ void SshLauncher::StartWaiting() {
       Start(*attempt, *choice);
     } else {
       attempt->seen.detail = DescribeShortage(hosts, attempt->need);
-      first = attempt;
+      std::vector<Host> up;
+      std::copy_if(hosts.begin(), hosts.end(), std::back_inserter(up),
+                   [](const Host& host) { return host.answers(); });
+      // Nobody waits for a job that needs a host that is away.
+      if (CountLargeEnough(up, attempt->need) >= attempt->need.nodes) first = attempt;
     }
   }
 }
@@ -314,7 +325,8 @@ absl::Status SshLauncher::Cancel(const LaunchedAttempt& attempt) {
 
 absl::StatusOr<std::optional<LaunchedAttempt>> SshLauncher::TakeOver(const AttemptId& id) {
   MutexLock lock(&calls_);
-  if (attempts_.count(id) == 0) Look();
+  // After a restart there may be many attempts, and each look may wait for a host.
+  if (attempts_.count(id) == 0 && looked_at_ + kFresh <= options_.clock->Elapsed()) Look();
   if (const auto found = attempts_.find(id); found != attempts_.end()) return found->second.seen;
   // No worker has begun. If an unanswered start arrives late, its workers are dismissed.
   if (!StartOfAttempt(FolderOf(id), id.attempt).has_value()) return std::nullopt;
@@ -323,11 +335,8 @@ absl::StatusOr<std::optional<LaunchedAttempt>> SshLauncher::TakeOver(const Attem
   attempt.seen.handle = absl::StrCat(id.job_id, ":", id.attempt);
   attempt.seen.state = State::kRunning;
   attempt.workers = kMostWorkers;
-  if (Update(attempt)) return attempt.seen;
-  const std::string nodes = absl::StrJoin(attempt.seen.nodes, ", ");
-  attempts_.erase(id);
-  return absl::UnavailableError(
-      absl::StrCat("the attempt ran on ", nodes, ", and not all of these hosts answer"));
+  // The next Observe finds its end. While its hosts are away, the attempt is missing from the answers.
+  return attempt.seen;
 }
 
 absl::Status SshLauncher::Test(const v1::JobSpec& spec) {

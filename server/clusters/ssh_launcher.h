@@ -23,8 +23,8 @@ namespace tandem {
 // Starts each attempt's workers on hosts that the daemon reaches by SSH. Thread-safe.
 //
 // Attempts wait in a queue of this process: the highest priority first, then the oldest. The first attempt
-// starts as soon as enough hosts have enough free cores and GPUs; later attempts wait for the first. A daemon
-// that restarts submits its waiting attempts again.
+// starts as soon as enough hosts have enough free cores and GPUs. Later attempts wait for the first, unless it
+// waits for a host that does not answer. A daemon that restarts submits its waiting attempts again.
 //
 // The hosts' own processes tell which attempts run and which cores and GPUs they hold. So attempts outlive
 // the daemon, and two daemons of a user share their hosts.
