@@ -18,6 +18,7 @@
 #include "server/clusters/ssh/task_script.h"
 #include "server/store/records.h"
 #include "server/workers/job_folder.h"
+#include "third_party/spdlog/log.h"
 
 namespace tandem {
 namespace {
@@ -81,12 +82,17 @@ void SshLauncher::Look() {
   {
     MutexLock lock(&mutex_);
     for (size_t i = 0; i < looks.size(); ++i) {
+      const std::string fault(looks[i].status().message());
+      if (fault != hosts_[i].fault) {
+        spdlog::log(looks[i].ok() ? spdlog::level::info : spdlog::level::warn, "host={} {}",
+                    options_.hosts[i], looks[i].ok() ? "answers" : fault);
+      }
       if (looks[i].ok()) {
         hosts_[i] = *std::move(looks[i]);
         for (const HostTask& task : hosts_[i].tasks) seen.emplace(IdOf(task), task);
       } else {
         // What ran on the host may still run.
-        hosts_[i].fault = std::string(looks[i].status().message());
+        hosts_[i].fault = fault;
       }
     }
   }
