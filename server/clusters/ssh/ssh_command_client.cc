@@ -166,6 +166,11 @@ absl::StatusOr<std::string> SshCommandClient::Run(const std::string& host, const
     return absl::UnavailableError(absl::StrCat("cannot reach host ", host, ": ", result.status().message(),
                                                "; install openssh-client"));
   }
+  if (absl::IsDeadlineExceeded(result.status())) {
+    return absl::UnavailableError(absl::StrCat(
+        "cannot reach host ", host, ": no answer within ", absl::FormatDuration(options_.time_limit),
+        "; try `time ssh ", host, " true` as the daemon's user: a script of its login may be slow"));
+  }
   if (!result.ok()) {
     return absl::UnavailableError(absl::StrCat("cannot reach host ", host, ": ", result.status().message()));
   }

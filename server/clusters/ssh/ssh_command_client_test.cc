@@ -163,7 +163,11 @@ TEST_F(SshCommandClientTest, AHostThatDoesNotAnswerIsUnavailable) {
   EXPECT_TRUE(absl::IsUnavailable(client_.Start("x", StartOf({"/bin/true"}))));
   SshCommandClient slow({.path = folder_.path() + ":/bin", .time_limit = absl::Milliseconds(200)});
   Fake("sleep 60");
-  EXPECT_TRUE(absl::IsUnavailable(slow.Look("x").status()));
+  const absl::Status late = slow.Look("x").status();
+  EXPECT_TRUE(absl::IsUnavailable(late));
+  EXPECT_THAT(
+      std::string(late.message()),
+      HasSubstr("no answer within 200ms; try `time ssh x true` as the daemon's user: a script of its"));
   std::filesystem::remove(folder_.path() + "/ssh");
   SshCommandClient none({.path = folder_.path()});
   EXPECT_THAT(std::string(none.Look("x").status().message()), HasSubstr("install openssh-client"));
