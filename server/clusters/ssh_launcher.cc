@@ -74,13 +74,18 @@ std::vector<Host> SshLauncher::Hosts() {
   return hosts_;
 }
 
+absl::Duration SshLauncher::AgeOfLook() {
+  MutexLock lock(&mutex_);
+  return options_.clock->Elapsed() - looked_at_;
+}
+
 void SshLauncher::Look() {
   std::vector<absl::StatusOr<Host>> looks(options_.hosts.size(), absl::UnknownError(""));
   ForEach(looks.size(), [&](size_t i) { looks[i] = client_->Look(options_.hosts[i]); });
-  looked_at_ = options_.clock->Elapsed();
   std::map<AttemptId, HostTask> seen;
   {
     MutexLock lock(&mutex_);
+    looked_at_ = options_.clock->Elapsed();
     for (size_t i = 0; i < looks.size(); ++i) {
       const std::string fault(looks[i].status().message());
       if (fault != hosts_[i].fault) {
@@ -308,6 +313,15 @@ void SshLauncher::Start(Attempt& attempt, const HostChoice& choice) {
   std::vector<absl::Status> answers(starts.size());
   ForEach(starts.size(), [&](size_t i) { answers[i] = client_->Start(attempt.seen.nodes[i], starts[i]); });
   attempt.script.clear();
+  {
+    // Until the next look, no other attempt tries the host.
+    MutexLock lock(&mutex_);
+    size_t i = 0;
+    for (const auto& [place, gpus] : choice) {
+      if (absl::IsUnavailable(answers[i])) hosts_[place].fault = std::string(answers[i].message());
+      ++i;
+    }
+  }
   for (size_t i = 0; i < answers.size(); ++i) {
     if (answers[i].ok()) continue;
     attempt.failure.reason = absl::IsUnavailable(answers[i]) ? v1::STATE_REASON_CLUSTER_NODE_FAILED
@@ -332,7 +346,7 @@ absl::Status SshLauncher::Cancel(const LaunchedAttempt& attempt) {
 absl::StatusOr<std::optional<LaunchedAttempt>> SshLauncher::TakeOver(const AttemptId& id) {
   MutexLock lock(&calls_);
   // After a restart there may be many attempts, and each look may wait for a host.
-  if (attempts_.count(id) == 0 && looked_at_ + kFresh <= options_.clock->Elapsed()) Look();
+  if (attempts_.count(id) == 0 && AgeOfLook() >= kFresh) Look();
   if (const auto found = attempts_.find(id); found != attempts_.end()) return found->second.seen;
   // No worker has begun. If an unanswered start arrives late, its workers are dismissed.
   if (!StartOfAttempt(FolderOf(id), id.attempt).has_value()) return std::nullopt;
@@ -362,9 +376,13 @@ absl::Status SshLauncher::Test(const v1::JobSpec& spec) {
 }
 
 absl::StatusOr<std::vector<v1::ClusterPartition>> SshLauncher::Partitions() {
-  {
+  // If hosts are being called, the last look must do: nobody waits here for a host that hangs.
+  if (AgeOfLook() == absl::InfiniteDuration()) {
     MutexLock lock(&calls_);
-    if (looked_at_ + kFresh <= options_.clock->Elapsed()) Look();
+    if (AgeOfLook() >= kFresh) Look();
+  } else if (AgeOfLook() >= kFresh && calls_.TryLock()) {
+    Look();
+    calls_.Unlock();
   }
   std::vector<v1::ClusterPartition> partitions;
   for (const Host& host : Hosts()) {

@@ -268,6 +268,14 @@ TEST_F(SshLauncherTest, AStartThatOneHostRefusesEndsTheOthers) {
   EXPECT_EQ(seen.detail, "cannot start on node b: host b says: /shared is missing");
 }
 
+TEST_F(SshLauncherTest, AHostThatAnswersNoStartGetsNoOtherUntilTheNextLook) {
+  hosts_.RefuseStart("a", absl::UnavailableError("cannot reach host a: no answer within 20s"));
+  Submit("first", 1);
+  Submit("second", 1);
+  EXPECT_EQ(Seen("second").state, State::kRunning);
+  EXPECT_THAT(Seen("second").nodes, ElementsAre("b"));
+}
+
 TEST_F(SshLauncherTest, TheNextDaemonFindsAttemptsThatRunAndTheirShare) {
   Submit("job", 2, 2);
   ASSERT_EQ(Seen("job").state, State::kRunning);
@@ -405,6 +413,17 @@ TEST_F(SshLauncherTest, RefusesAJobThatIsTooLarge) {
   EXPECT_EQ(refusal(1, 3, 1)[0].description,
             "the job needs 1 host with 1 core and 3 GPUs, and the daemon's hosts are a with 4 cores and 2 "
             "GPUs, b with 4 cores and 2 GPUs");
+}
+
+TEST_F(SshLauncherTest, AHostThatHangsDelaysNoListOfTheHosts) {
+  Submit("job", 1);
+  size_t listed = 0;
+  hosts_.OnStart([&] {
+    clock_.Advance(absl::Minutes(1));
+    listed = launcher_->Partitions()->size();
+  });
+  Seen("job");
+  EXPECT_EQ(listed, 2u);
 }
 
 TEST_F(SshLauncherTest, EachHostIsAPartition) {
