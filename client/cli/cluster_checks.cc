@@ -104,7 +104,7 @@ Findings CheckClusterOptions(int64_t pid, const std::string& root) {
     const std::string host = absl::StrReplaceAll(address.substr(0, colon), {{"[", ""}, {"]", ""}});
     AddFine(
         &findings, "worker address",
-        absl::StrCat("the daemon listens at ", address, "; to try it from a node: srun bash -c ': >/dev/tcp/",
+        absl::StrCat("the daemon listens at ", address, "; to try it, run on a node: bash -c ': >/dev/tcp/",
                      host, "/", address.substr(colon + 1), "'"));
   } else {
     AddProblem(

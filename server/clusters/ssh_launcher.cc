@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <set>
 #include <system_error>
 #include <thread>
@@ -17,6 +18,7 @@
 #include "server/clusters/ssh/task_script.h"
 #include "server/store/records.h"
 #include "server/workers/job_folder.h"
+#include "third_party/spdlog/log.h"
 
 namespace tandem {
 namespace {
@@ -72,20 +74,30 @@ std::vector<Host> SshLauncher::Hosts() {
   return hosts_;
 }
 
+absl::Duration SshLauncher::AgeOfLook() {
+  MutexLock lock(&mutex_);
+  return options_.clock->Elapsed() - looked_at_;
+}
+
 void SshLauncher::Look() {
   std::vector<absl::StatusOr<Host>> looks(options_.hosts.size(), absl::UnknownError(""));
   ForEach(looks.size(), [&](size_t i) { looks[i] = client_->Look(options_.hosts[i]); });
-  looked_at_ = options_.clock->Elapsed();
   std::map<AttemptId, HostTask> seen;
   {
     MutexLock lock(&mutex_);
+    looked_at_ = options_.clock->Elapsed();
     for (size_t i = 0; i < looks.size(); ++i) {
+      const std::string fault(looks[i].status().message());
+      if (fault != hosts_[i].fault) {
+        spdlog::log(looks[i].ok() ? spdlog::level::info : spdlog::level::warn, "host={} {}",
+                    options_.hosts[i], looks[i].ok() ? "answers" : fault);
+      }
       if (looks[i].ok()) {
         hosts_[i] = *std::move(looks[i]);
         for (const HostTask& task : hosts_[i].tasks) seen.emplace(IdOf(task), task);
       } else {
         // What ran on the host may still run.
-        hosts_[i].fault = std::string(looks[i].status().message());
+        hosts_[i].fault = fault;
       }
     }
   }
@@ -122,6 +134,8 @@ bool SshLauncher::Update(Attempt& attempt) {
     answering.insert(host.name);
     for (const HostTask& task : host.tasks) {
       if (IdOf(task) != attempt.seen.id) continue;
+      // TakeOver did not know the number.
+      if (attempt.workers == kMostWorkers) attempt.workers = task.workers;
       alive.insert(task.rank);
       nodes.insert(host.name);
     }
@@ -177,9 +191,13 @@ absl::Status SshLauncher::Stop(Attempt& attempt) {
                                is_first ? HostStop::kTerminate : HostStop::kKill);
   });
   absl::Status result;
-  for (const absl::Status& answer : answers) result.Update(answer);
-  // Without an answer, the signal is sent again.
-  if (is_first && result.ok()) attempt.terminated_at = now;
+  bool has_answer = false;
+  for (const absl::Status& answer : answers) {
+    has_answer = has_answer || answer.ok();
+    result.Update(answer);
+  }
+  // Without any answer, the signal is sent again. A host that is away must not keep the others from SIGKILL.
+  if (is_first && has_answer) attempt.terminated_at = now;
   return result;
 }
 
@@ -257,7 +275,11 @@ void SshLauncher::StartWaiting() {
       Start(*attempt, *choice);
     } else {
       attempt->seen.detail = DescribeShortage(hosts, attempt->need);
-      first = attempt;
+      std::vector<Host> up;
+      std::copy_if(hosts.begin(), hosts.end(), std::back_inserter(up),
+                   [](const Host& host) { return host.answers(); });
+      // Nobody waits for a job that needs a host that is away.
+      if (CountLargeEnough(up, attempt->need) >= attempt->need.nodes) first = attempt;
     }
   }
 }
@@ -291,6 +313,15 @@ void SshLauncher::Start(Attempt& attempt, const HostChoice& choice) {
   std::vector<absl::Status> answers(starts.size());
   ForEach(starts.size(), [&](size_t i) { answers[i] = client_->Start(attempt.seen.nodes[i], starts[i]); });
   attempt.script.clear();
+  {
+    // Until the next look, no other attempt tries the host.
+    MutexLock lock(&mutex_);
+    size_t i = 0;
+    for (const auto& [place, gpus] : choice) {
+      if (absl::IsUnavailable(answers[i])) hosts_[place].fault = std::string(answers[i].message());
+      ++i;
+    }
+  }
   for (size_t i = 0; i < answers.size(); ++i) {
     if (answers[i].ok()) continue;
     attempt.failure.reason = absl::IsUnavailable(answers[i]) ? v1::STATE_REASON_CLUSTER_NODE_FAILED
@@ -314,7 +345,8 @@ absl::Status SshLauncher::Cancel(const LaunchedAttempt& attempt) {
 
 absl::StatusOr<std::optional<LaunchedAttempt>> SshLauncher::TakeOver(const AttemptId& id) {
   MutexLock lock(&calls_);
-  if (attempts_.count(id) == 0) Look();
+  // After a restart there may be many attempts, and each look may wait for a host.
+  if (attempts_.count(id) == 0 && AgeOfLook() >= kFresh) Look();
   if (const auto found = attempts_.find(id); found != attempts_.end()) return found->second.seen;
   // No worker has begun. If an unanswered start arrives late, its workers are dismissed.
   if (!StartOfAttempt(FolderOf(id), id.attempt).has_value()) return std::nullopt;
@@ -323,11 +355,8 @@ absl::StatusOr<std::optional<LaunchedAttempt>> SshLauncher::TakeOver(const Attem
   attempt.seen.handle = absl::StrCat(id.job_id, ":", id.attempt);
   attempt.seen.state = State::kRunning;
   attempt.workers = kMostWorkers;
-  if (Update(attempt)) return attempt.seen;
-  const std::string nodes = absl::StrJoin(attempt.seen.nodes, ", ");
-  attempts_.erase(id);
-  return absl::UnavailableError(
-      absl::StrCat("the attempt ran on ", nodes, ", and not all of these hosts answer"));
+  // The next Observe finds its end. While its hosts are away, the attempt is missing from the answers.
+  return attempt.seen;
 }
 
 absl::Status SshLauncher::Test(const v1::JobSpec& spec) {
@@ -347,9 +376,13 @@ absl::Status SshLauncher::Test(const v1::JobSpec& spec) {
 }
 
 absl::StatusOr<std::vector<v1::ClusterPartition>> SshLauncher::Partitions() {
-  {
+  // If hosts are being called, the last look must do: nobody waits here for a host that hangs.
+  if (AgeOfLook() == absl::InfiniteDuration()) {
     MutexLock lock(&calls_);
-    if (looked_at_ + kFresh <= options_.clock->Elapsed()) Look();
+    if (AgeOfLook() >= kFresh) Look();
+  } else if (AgeOfLook() >= kFresh && calls_.TryLock()) {
+    Look();
+    calls_.Unlock();
   }
   std::vector<v1::ClusterPartition> partitions;
   for (const Host& host : Hosts()) {

@@ -23,8 +23,8 @@ namespace tandem {
 // Starts each attempt's workers on hosts that the daemon reaches by SSH. Thread-safe.
 //
 // Attempts wait in a queue of this process: the highest priority first, then the oldest. The first attempt
-// starts as soon as enough hosts have enough free cores and GPUs; later attempts wait for the first. A daemon
-// that restarts submits its waiting attempts again.
+// starts as soon as enough hosts have enough free cores and GPUs. Later attempts wait for the first, unless
+// it waits for a host that does not answer. A daemon that restarts submits its waiting attempts again.
 //
 // The hosts' own processes tell which attempts run and which cores and GPUs they hold. So attempts outlive
 // the daemon, and two daemons of a user share their hosts.
@@ -96,6 +96,8 @@ class SshLauncher final : public Launcher {
   void StartWaiting() ABSL_EXCLUSIVE_LOCKS_REQUIRED(calls_);
   void Start(Attempt& attempt, const HostChoice& choice) ABSL_EXCLUSIVE_LOCKS_REQUIRED(calls_);
   std::vector<Host> Hosts() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Returns the time since the last look. Infinite without a look.
+  absl::Duration AgeOfLook() ABSL_LOCKS_EXCLUDED(mutex_);
 
   const Options options_;
   HostClient* const client_;
@@ -104,11 +106,11 @@ class SshLauncher final : public Launcher {
   Mutex calls_;
   std::map<AttemptId, Attempt> attempts_ ABSL_GUARDED_BY(calls_);
   int64_t next_number_ ABSL_GUARDED_BY(calls_) = 0;
-  absl::Duration looked_at_ ABSL_GUARDED_BY(calls_) = -absl::InfiniteDuration();
 
   Mutex mutex_;
   // As last seen, in the order of Options::hosts. A host that was never seen has no size.
   std::vector<Host> hosts_ ABSL_GUARDED_BY(mutex_);
+  absl::Duration looked_at_ ABSL_GUARDED_BY(mutex_) = -absl::InfiniteDuration();
 };
 
 // Returns the hosts that a job with this spec needs. The spec must have its defaults (cluster_spec.h).

@@ -24,6 +24,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
+using testing::UnorderedElementsAre;
 
 class SshLauncherTest : public testing::Test {
  protected:
@@ -134,6 +135,17 @@ TEST_F(SshLauncherTest, NobodyOvertakesTheFirstThatWaits) {
   EXPECT_EQ(Seen("low").detail, "it is behind job small");
 }
 
+TEST_F(SshLauncherTest, NobodyWaitsForAJobThatNeedsAHostThatIsAway) {
+  Seen("none");
+  hosts_.SetAway("b", true);
+  Submit("large", 2);
+  Submit("small", 1);
+  EXPECT_EQ(Seen("large").state, State::kWaiting);
+  EXPECT_EQ(Seen("small").state, State::kRunning);
+  hosts_.SetAway("b", false);
+  EXPECT_EQ(Seen("large").state, State::kRunning);
+}
+
 TEST_F(SshLauncherTest, SaysWhyTheFirstWaits) {
   Submit("first", 2, 1);
   Submit("second", 2, 2);
@@ -171,8 +183,9 @@ TEST_F(SshLauncherTest, AFailedTaskEndsTheOthers) {
   WriteEnd("job", 1, 3);
   hosts_.End("b", "job");
   EXPECT_EQ(Seen("job").state, State::kRunning);
-  EXPECT_THAT(hosts_.signals(), ElementsAre(FakeHostClient::Signal{"a", "job", HostStop::kTerminate},
-                                            FakeHostClient::Signal{"b", "job", HostStop::kTerminate}));
+  EXPECT_THAT(hosts_.signals(),
+              UnorderedElementsAre(FakeHostClient::Signal{"a", "job", HostStop::kTerminate},
+                                   FakeHostClient::Signal{"b", "job", HostStop::kTerminate}));
   // It does not end by itself.
   Seen("job");
   EXPECT_THAT(hosts_.signals(), SizeIs(2));
@@ -231,6 +244,17 @@ TEST_F(SshLauncherTest, ASignalWithoutAnAnswerIsSentAgain) {
   EXPECT_THAT(hosts_.signals(), ElementsAre(FakeHostClient::Signal{"a", "job", HostStop::kTerminate}));
 }
 
+TEST_F(SshLauncherTest, AHostThatIsAwayKeepsNoOtherHostFromSigkill) {
+  Submit("job", 2);
+  const LaunchedAttempt seen = Seen("job");
+  hosts_.SetAway("b", true);
+  EXPECT_TRUE(absl::IsUnavailable(launcher_->Cancel(seen)));
+  clock_.Advance(absl::Seconds(30));
+  Seen("job");
+  EXPECT_THAT(hosts_.signals(), ElementsAre(FakeHostClient::Signal{"a", "job", HostStop::kTerminate},
+                                            FakeHostClient::Signal{"a", "job", HostStop::kKill}));
+}
+
 TEST_F(SshLauncherTest, AStartThatOneHostRefusesEndsTheOthers) {
   hosts_.RefuseStart("b", absl::InternalError("host b says: /shared is missing"));
   Submit("job", 2);
@@ -242,6 +266,14 @@ TEST_F(SshLauncherTest, AStartThatOneHostRefusesEndsTheOthers) {
   EXPECT_EQ(seen.state, State::kEnded);
   EXPECT_EQ(seen.reason, v1::STATE_REASON_WORKER_START_FAILED);
   EXPECT_EQ(seen.detail, "cannot start on node b: host b says: /shared is missing");
+}
+
+TEST_F(SshLauncherTest, AHostThatAnswersNoStartGetsNoOtherUntilTheNextLook) {
+  hosts_.RefuseStart("a", absl::UnavailableError("cannot reach host a: no answer within 20s"));
+  Submit("first", 1);
+  Submit("second", 1);
+  EXPECT_EQ(Seen("second").state, State::kRunning);
+  EXPECT_THAT(Seen("second").nodes, ElementsAre("b"));
 }
 
 TEST_F(SshLauncherTest, TheNextDaemonFindsAttemptsThatRunAndTheirShare) {
@@ -269,12 +301,47 @@ TEST_F(SshLauncherTest, TheNextDaemonFindsAnAttemptThatEndedMeanwhile) {
   hosts_.End("b", "job");
   hosts_.SetAway("b", true);
   Restart();
-  // A task may still run on "b".
-  EXPECT_TRUE(absl::IsUnavailable(launcher_->TakeOver({"job", 1}).status()));
-  hosts_.SetAway("b", false);
   const auto found = launcher_->TakeOver({"job", 1});
   ASSERT_TRUE(found.ok() && found->has_value());
-  EXPECT_EQ((*found)->state, State::kEnded);
+  EXPECT_EQ((*found)->state, State::kRunning);
+  // A task may still run on "b". While the attempt is missing from the answers, it may count as lost.
+  EXPECT_EQ(Seen("job").id.job_id, "");
+  hosts_.SetAway("b", false);
+  EXPECT_EQ(Seen("job").state, State::kEnded);
+}
+
+TEST_F(SshLauncherTest, TheNextDaemonFindsAnAttemptWhoseHostsReturn) {
+  Submit("job", 2);
+  ASSERT_EQ(Seen("job").state, State::kRunning);
+  WriteStart("job", 0, "a");
+  WriteStart("job", 1, "b");
+  hosts_.SetAway("a", true);
+  hosts_.SetAway("b", true);
+  Restart();
+  ASSERT_TRUE(launcher_->TakeOver({"job", 1})->has_value());
+  EXPECT_EQ(Seen("job").id.job_id, "");
+  hosts_.SetAway("a", false);
+  hosts_.SetAway("b", false);
+  EXPECT_EQ(Seen("job").state, State::kRunning);
+  // Both tasks run: none is missing.
+  clock_.Advance(absl::Minutes(1));
+  EXPECT_EQ(Seen("job").state, State::kRunning);
+  EXPECT_THAT(hosts_.signals(), IsEmpty());
+}
+
+TEST_F(SshLauncherTest, TheNextDaemonAsksEachHostOnceForAllAttempts) {
+  for (int i = 0; i < 50; ++i) {
+    const std::string job = absl::StrCat("job", i);
+    Submit(job, 2);
+    if (i % 2 == 0) WriteStart(job, 0, "b");
+  }
+  hosts_.SetAway("b", true);
+  Restart();
+  const int looks = hosts_.looks();
+  for (int i = 0; i < 50; ++i) {
+    EXPECT_EQ(launcher_->TakeOver({absl::StrCat("job", i), 1})->has_value(), i % 2 == 0);
+  }
+  EXPECT_EQ(hosts_.looks(), looks + 2);
 }
 
 TEST_F(SshLauncherTest, TheNextDaemonDoesNotFindAnAttemptThatWaited) {
@@ -346,6 +413,17 @@ TEST_F(SshLauncherTest, RefusesAJobThatIsTooLarge) {
   EXPECT_EQ(refusal(1, 3, 1)[0].description,
             "the job needs 1 host with 1 core and 3 GPUs, and the daemon's hosts are a with 4 cores and 2 "
             "GPUs, b with 4 cores and 2 GPUs");
+}
+
+TEST_F(SshLauncherTest, AHostThatHangsDelaysNoListOfTheHosts) {
+  Submit("job", 1);
+  size_t listed = 0;
+  hosts_.OnStart([&] {
+    clock_.Advance(absl::Minutes(1));
+    listed = launcher_->Partitions()->size();
+  });
+  Seen("job");
+  EXPECT_EQ(listed, 2u);
 }
 
 TEST_F(SshLauncherTest, EachHostIsAPartition) {

@@ -35,6 +35,7 @@ echo "-- the devices include the hosts"
 expect_text "^h1 \(default\) +up +1/1 +$cores " "$scratch/devices"
 "$tandem" doctor >"$scratch/doctor" 2>&1 || true
 expect_text 'the cluster answers; 2 of 2 partitions take jobs' "$scratch/doctor"
+expect_text "run on a node: bash -c ': >/dev/tcp/$hosts_address/7448'" "$scratch/doctor"
 
 echo "-- a job trains on two hosts, and its model is the same as on one machine"
 submit --on ssh --set training.epochs=1 --set training.report.every_steps=100
@@ -113,6 +114,7 @@ await 120 has_checkpoint || die "no checkpoint: $(field "$job" message)"
 crash_host h2
 down() { "$tandem" devices | grep -q '^h2 .* down '; }
 await 60 down || die "h2 is up: $("$tandem" devices)"
+expect_text 'warning host=h2 cannot reach host h2: ' "$scratch/tandemd.log"
 start_host h2
 await 240 is_again || die "it does not restart: $(field "$job" message)"
 await 120 trains "$job" || die "it does not train again"

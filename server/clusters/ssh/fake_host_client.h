@@ -2,6 +2,7 @@
 #define TANDEM_SERVER_CLUSTERS_SSH_FAKE_HOST_CLIENT_H_
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -45,6 +46,11 @@ class FakeHostClient final : public HostClient {
     MutexLock lock(&mutex_);
     refusals_[host] = std::move(error);
   }
+  // Calls `call` at the beginning of each Start.
+  void OnStart(std::function<void()> call) {
+    MutexLock lock(&mutex_);
+    on_start_ = std::move(call);
+  }
   // Adds a task that this client did not start.
   void Add(const std::string& host, HostTask task) {
     MutexLock lock(&mutex_);
@@ -76,6 +82,12 @@ class FakeHostClient final : public HostClient {
     return hosts_.at(host);
   }
   absl::Status Start(const std::string& host, const HostStart& start) override {
+    std::function<void()> call;
+    {
+      MutexLock lock(&mutex_);
+      call = on_start_;
+    }
+    if (call) call();
     MutexLock lock(&mutex_);
     if (const auto refusal = refusals_.extract(host); !refusal.empty()) return refusal.mapped();
     if (away_.count(host) > 0) return Away(host);
@@ -102,6 +114,7 @@ class FakeHostClient final : public HostClient {
   std::map<std::string, Host> hosts_ ABSL_GUARDED_BY(mutex_);
   std::set<std::string> away_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, absl::Status> refusals_ ABSL_GUARDED_BY(mutex_);
+  std::function<void()> on_start_ ABSL_GUARDED_BY(mutex_);
   std::vector<Signal> signals_ ABSL_GUARDED_BY(mutex_);
   int looks_ ABSL_GUARDED_BY(mutex_) = 0;
 };

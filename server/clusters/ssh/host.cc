@@ -19,8 +19,9 @@ std::string CountOf(int count, absl::string_view thing) {
 }  // namespace
 
 int Host::FreeCores() const {
+  // A task may claim any number.
   return std::accumulate(tasks.begin(), tasks.end(), cores,
-                         [](int left, const HostTask& task) { return left - task.cores; });
+                         [](int left, const HostTask& task) { return std::max(0, left - task.cores); });
 }
 
 std::vector<int> Host::FreeGpus() const {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,10 @@ TEST(HostTest, TasksHoldCoresAndGpus) {
   host.tasks = {TaskOf(0, 3, {1, 2}), TaskOf(1, 3, {1, 2})};
   EXPECT_EQ(host.FreeCores(), 2);
   EXPECT_THAT(host.FreeGpus(), ElementsAre(0, 3));
+  // A hostile worker may claim any number.
+  host.tasks.push_back(TaskOf(0, std::numeric_limits<int>::max(), {}));
+  host.tasks.push_back(TaskOf(1, std::numeric_limits<int>::max(), {}));
+  EXPECT_EQ(host.FreeCores(), 0);
 }
 
 TEST(HostTest, ChoosesTheFullestHostsThatHaveEnough) {

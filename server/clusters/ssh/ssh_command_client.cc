@@ -23,19 +23,26 @@ constexpr char kDefaultPath[] = "/usr/local/bin:/usr/bin:/bin";
 constexpr int kSshFailed = 255;
 // The bytes of an error that a message quotes.
 constexpr size_t kMostQuoted = 500;
+// The workers of a job. A hostile worker may change its description.
+constexpr int kMostWorkers = 1024;
 
 // Each task's processes have its description in their environment. `-O`: another user's process may have the
-// same words. /proc/driver/nvidia/gpus has a folder for each GPU; nvidia-smi may take seconds.
-constexpr char kLook[] = R"script(echo "cores $(nproc)"
+// same words. /proc/driver/nvidia/gpus has a folder for each GPU; nvidia-smi may take seconds. grep's code is
+// 2 if a process ended meanwhile, and more if grep was killed or did not start: then nothing is known.
+constexpr char kLook[] = R"script(unset OMP_NUM_THREADS OMP_THREAD_LIMIT
+echo "cores $(nproc)"
 echo "gpus $(ls /proc/driver/nvidia/gpus 2>/dev/null | wc -l)"
-for file in $(grep -slaF TANDEM_TASK= /proc/[0-9]*/environ); do
+files=$(grep -slaF TANDEM_TASK= /proc/[0-9]*/environ)
+[ $? -le 2 ] || { echo "cannot list the processes" >&2; exit 1; }
+for file in $files; do
   [ -O "$file" ] || continue
   { tr '\0' '\n' <"$file" | sed -n 's/^TANDEM_TASK=/task /p'; } 2>/dev/null
 done | sort -u
 echo end
 )script";
 
-// The signal goes to the scripts of the tasks, which send SIGTERM on. SIGKILL goes to all processes.
+// The signal goes to the scripts of the tasks, which send SIGTERM on. SIGKILL goes to all processes, also to
+// a hostile worker that has removed its description.
 constexpr char kStop[] = R"script(for file in $(grep -slaF TANDEM_TASK=@HEAD@ /proc/[0-9]*/environ); do
   [ -O "$file" ] || continue
   case $({ tr '\0' '\n' <"$file" | sed -n 's/^TANDEM_TASK=//p'; } 2>/dev/null) in
@@ -43,9 +50,14 @@ constexpr char kStop[] = R"script(for file in $(grep -slaF TANDEM_TASK=@HEAD@ /p
     *) continue ;;
   esac
   folder=${file%/environ}
-  [ @SIGNAL@ = KILL ] || grep -sqaF tandem-task "$folder/cmdline" || continue
-  kill -@SIGNAL@ "${folder#/proc/}" 2>/dev/null
-done
+  workers=
+  if grep -sqaF tandem-task "$folder/cmdline"; then
+    [ @SIGNAL@ = TERM ] || read -r workers <"$folder/task/${folder#/proc/}/children"
+  else
+    [ @SIGNAL@ = KILL ] || continue
+  fi
+  kill -@SIGNAL@ "${folder#/proc/}" $workers
+done 2>/dev/null
 exit 0
 )script";
 
@@ -95,7 +107,7 @@ std::optional<std::pair<std::string, HostTask>> ParseTask(const std::vector<absl
   if (place.size() != 2 || !absl::SimpleAtoi(words[2], &task.attempt) || task.attempt < 1 ||
       !absl::SimpleAtoi(place[0], &task.rank) || task.rank < 0 ||
       !absl::SimpleAtoi(place[1], &task.workers) || task.workers <= task.rank ||
-      !absl::SimpleAtoi(words[5], &task.cores) || task.cores < 1) {
+      task.workers > kMostWorkers || !absl::SimpleAtoi(words[5], &task.cores) || task.cores < 1) {
     return std::nullopt;
   }
   std::optional<std::vector<int>> gpus = ParseGpus(words[6]);
@@ -153,6 +165,11 @@ absl::StatusOr<std::string> SshCommandClient::Run(const std::string& host, const
   if (absl::IsNotFound(result.status())) {
     return absl::UnavailableError(absl::StrCat("cannot reach host ", host, ": ", result.status().message(),
                                                "; install openssh-client"));
+  }
+  if (absl::IsDeadlineExceeded(result.status())) {
+    return absl::UnavailableError(absl::StrCat(
+        "cannot reach host ", host, ": no answer within ", absl::FormatDuration(options_.time_limit),
+        "; try `time ssh ", host, " true` as the daemon's user: a script of its login may be slow"));
   }
   if (!result.ok()) {
     return absl::UnavailableError(absl::StrCat("cannot reach host ", host, ": ", result.status().message()));

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -65,6 +66,22 @@ class SshCommandClientTest : public testing::Test {
     return tasks;
   }
 
+  // Waits until the worker, whose process is in the file pid-RANK, runs "sleep", or until it has ended.
+  // Returns its process, or 0.
+  pid_t AwaitHidden(int rank, bool runs) {
+    pid_t pid = 0;
+    bool is_hidden = !runs;
+    for (int i = 0; i < 1000 && is_hidden != runs; ++i) {
+      std::ifstream(absl::StrCat(folder_.path(), "/pid-", rank)) >> pid;
+      std::string program;
+      std::getline(std::ifstream(absl::StrCat("/proc/", pid, "/comm")), program);
+      is_hidden = program == "sleep";
+      absl::SleepFor(absl::Milliseconds(10));
+    }
+    EXPECT_EQ(is_hidden, runs);
+    return is_hidden ? pid : 0;
+  }
+
   const TemporaryFolder folder_;
   SshCommandClient client_{{.path = folder_.path() + ":/usr/bin:/bin", .time_limit = absl::Seconds(30)}};
   // Of this process alone: other tests run beside it.
@@ -99,6 +116,33 @@ TEST_F(SshCommandClientTest, KillsATaskThatIgnoresTheSignal) {
   EXPECT_THAT(TasksWhen(0), IsEmpty());
 }
 
+// A hostile worker can change its own description.
+TEST_F(SshCommandClientTest, KillsAWorkerThatHasNoDescription) {
+  const HostStart start =
+      StartOf({"/bin/sh", "-c",
+               absl::StrCat("echo $$ >", folder_.path(), "/pid-$RANK; exec env -u TANDEM_TASK sleep 1000")});
+  ASSERT_TRUE(client_.Start(host_, start).ok());
+  for (const int rank : {0, 1}) AwaitHidden(rank, true);
+  ASSERT_TRUE(client_.Stop(host_, job_, 1, HostStop::kKill).ok());
+  for (const int rank : {0, 1}) {
+    if (AwaitHidden(rank, false) != 0) kill(AwaitHidden(rank, true), SIGKILL);
+  }
+}
+
+TEST_F(SshCommandClientTest, WithoutGrepNothingIsKnown) {
+  std::ofstream(folder_.path() + "/grep") << "#!/bin/sh\nkill -9 $$\n";
+  chmod((folder_.path() + "/grep").c_str(), 0700);
+  const absl::Status status = client_.Look(host_).status();
+  EXPECT_FALSE(status.ok());
+  EXPECT_THAT(std::string(status.message()), HasSubstr("cannot list the processes"));
+}
+
+TEST_F(SshCommandClientTest, CountsAllCoresWhateverALoginScriptSetsForOpenMp) {
+  const int cores = client_.Look(host_)->cores;
+  Fake("shift $(($# - 1)); OMP_THREAD_LIMIT=1 OMP_NUM_THREADS=7 exec setsid -w /bin/sh -c \"$1\"");
+  EXPECT_EQ(client_.Look(host_)->cores, cores);
+}
+
 TEST_F(SshCommandClientTest, AFolderThatTheHostLacksIsNoStart) {
   HostStart start = StartOf({"/bin/true"});
   start.attempt_folder = folder_.path() + "/it's none";
@@ -119,7 +163,11 @@ TEST_F(SshCommandClientTest, AHostThatDoesNotAnswerIsUnavailable) {
   EXPECT_TRUE(absl::IsUnavailable(client_.Start("x", StartOf({"/bin/true"}))));
   SshCommandClient slow({.path = folder_.path() + ":/bin", .time_limit = absl::Milliseconds(200)});
   Fake("sleep 60");
-  EXPECT_TRUE(absl::IsUnavailable(slow.Look("x").status()));
+  const absl::Status late = slow.Look("x").status();
+  EXPECT_TRUE(absl::IsUnavailable(late));
+  EXPECT_THAT(
+      std::string(late.message()),
+      HasSubstr("no answer within 200ms; try `time ssh x true` as the daemon's user: a script of its"));
   std::filesystem::remove(folder_.path() + "/ssh");
   SshCommandClient none({.path = folder_.path()});
   EXPECT_THAT(std::string(none.Look("x").status().message()), HasSubstr("install openssh-client"));
@@ -138,6 +186,7 @@ TEST(ParseLookTest, ReadsSizesAndTasks) {
                               "task a 3 0/2 gpu1 4 0,1\n"
                               "task a 3 1/2 gpu2 4 0,1\n"
                               "task a 3 1/2 gpu1 4 -\n"
+                              "task a 3 1/2147483647 gpu1 4 -\n"
                               "task a x 1/2 gpu1 4 -\ntask a 3 2/2 gpu1 4 -\ntask a 3 1/2 gpu1 4 0,-1\ntask\n"
                               "end\n");
   ASSERT_TRUE(host.ok()) << host.status();

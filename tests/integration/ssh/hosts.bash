@@ -61,9 +61,12 @@ END
   start_host "$1"
 }
 
-# start_host NAME: starts the host, with all mounts of this machine.
+# start_host NAME: starts the host, with all mounts of this machine. bash reads ~/.bashrc at each login by SSH. This
+# machine's may be slow, or take locks that a host's crash leaves behind, so that a host has an empty one.
 start_host() {
-  setsid unshare --mount --pid --fork --kill-child --mount-proc /usr/sbin/sshd -D -e -f "$hosts/$1.conf" >>"$hosts/$1.log" 2>&1 &
+  setsid unshare --mount --pid --fork --kill-child --mount-proc sh -c '
+    [ ! -e ~/.bashrc ] || mount --bind /dev/null ~/.bashrc
+    exec /usr/sbin/sshd -D -e -f "$1"' sh "$hosts/$1.conf" >>"$hosts/$1.log" 2>&1 &
   local shell=$!
   # The first process of the host's own namespace.
   is_up() { pgrep -P "$shell" >"$hosts/$1.pid" && ssh "$1" true 2>/dev/null; }
