@@ -224,7 +224,8 @@ TEST(PartitionsTest, SaysWhatSlurmAnswers) {
   v1::ClusterPartition& work = *cluster.add_partitions();
   work.set_name("work");
   cluster.add_partitions()->set_name("old");
-  EXPECT_THAT(Lines(CheckPartitions(cluster)), HasSubstr("problem cluster: the cluster answers, but no partition"));
+  EXPECT_THAT(Lines(CheckPartitions(cluster)),
+              HasSubstr("problem cluster: the cluster answers, but no partition"));
   work.set_is_up(true);
   EXPECT_THAT(Lines(CheckPartitions(cluster)), HasSubstr("note cluster: Slurm has no default partition"));
   work.set_is_default(true);
@@ -240,7 +241,8 @@ TEST(PartitionsTest, SaysWhatSlurmAnswers) {
   EXPECT_THAT(Lines(CheckPartitions(cluster)),
               HasSubstr("problem cluster: the partition \"old\" starts no jobs"));
   old.set_is_up(true);
-  EXPECT_EQ(Lines(CheckPartitions(cluster)), "ok cluster: the cluster answers; 2 of 2 partitions take jobs\n");
+  EXPECT_EQ(Lines(CheckPartitions(cluster)),
+            "ok cluster: the cluster answers; 2 of 2 partitions take jobs\n");
 }
 
 TEST(QueueTest, SaysWhatWaitsForEver) {

@@ -16,11 +16,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "engine/base/command.h"
 #include "engine/base/field_violations.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/clusters/slurm/batch_script.h"
-#include "engine/base/command.h"
 #include "server/clusters/slurm/slurm_command_client.h"
 
 namespace tandem {

@@ -11,10 +11,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
+#include "engine/base/command.h"
 #include "engine/base/env.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "engine/base/command.h"
 #include "server/store/temporary_folder.h"
 
 namespace tandem {
