@@ -121,7 +121,8 @@ TEST(SweepFile, SaysWhatIsWrong) {
             "sweep.yaml:3:1: state: only the daemon sets this field; leave it out\n"
             "sweep.yaml:4:1: user: only the daemon sets this field; leave it out");
   EXPECT_EQ(message("base: {name: a}\nquux: 1\n"),
-            "sweep.yaml:2:1: quux: unknown field; known here: display_name, base, grid, random, max_running, "
+            "sweep.yaml:2:1: quux: unknown field; known here: display_name, base, grid, random, pruning, "
+            "max_running, "
             "objective");
 }
 

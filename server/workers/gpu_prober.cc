@@ -15,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/clock.h"
+#include "engine/base/env.h"
 #include "server/workers/exit_codes.h"
 #include "server/workers/worker_launcher.h"
 #include "server/workers/worker_log.h"
@@ -121,7 +122,7 @@ absl::Status GpuProber::Probe(const v1::Device& device) {
   }
   const ProcessGroup::End end = (*process)->Reap();
   if (end.exit_code == kWorkerDone) return absl::OkStatus();
-  const std::string line = LastLogLine(absl::StrCat("/proc/self/fd/", errors.get()));
+  const std::string line = LastLineOf(ContentOrEmpty(absl::StrCat("/proc/self/fd/", errors.get())));
   if (end.exit_code == kWorkerBadLaunch || end.exit_code == kWorkerNotConfined) return NotKnown(device, line);
   return absl::UnavailableError(absl::StrCat(
       "its check failed: ", line.empty() ? absl::StrCat("its process ", DescribeEnd(end)) : line));

@@ -10,9 +10,11 @@ namespace tandem {
 
 std::string LastLogLine(const std::string& path) {
   constexpr size_t kTail = 65536;
+  return LastLineOf(ReadUntrustedTail(path, kTail).value_or(""));
+}
+
+std::string LastLineOf(absl::string_view text) {
   constexpr size_t kMaxLine = 300;
-  const std::string tail = ReadUntrustedTail(path, kTail).value_or("");
-  absl::string_view text = tail;
   // A crash's stack is long and comes last. The line before it tells more.
   if (const size_t crash = text.rfind("*** SIG");
       crash != text.npos && (crash == 0 || text[crash - 1] == '\n')) {

@@ -3,11 +3,16 @@
 
 #include <string>
 
+#include "absl/strings/string_view.h"
+
 namespace tandem {
 
 // Returns the last non-empty line of a log, before a crash's stack at its end. Cuts it to 300 characters, and
 // replaces all but printable ASCII. Empty if none, or if the worker put something else in the log's place.
 std::string LastLogLine(const std::string& path);
+
+// Returns the same of a log's text.
+std::string LastLineOf(absl::string_view text);
 
 }  // namespace tandem
 
