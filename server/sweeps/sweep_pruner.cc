@@ -64,9 +64,13 @@ void SweepPruner::Run() {
       if (stopping_) return;
       news = std::exchange(news_, {});
     }
-    for (const auto& [job_id, one] : news) {
-      if (IsStopping()) return;
-      Take(job_id, one);
+    // Ends first: a job that succeeded before another job's epoch counts for this epoch.
+    for (const bool ends : {true, false}) {
+      for (const auto& [job_id, one] : news) {
+        if (one.IsEnd() != ends) continue;
+        if (IsStopping()) return;
+        ends ? TakeEnd(job_id, one) : TakeEpoch(job_id, one);
+      }
     }
   }
 }
@@ -76,8 +80,7 @@ bool SweepPruner::IsStopping() {
   return stopping_;
 }
 
-void SweepPruner::Take(const std::string& job_id, const News& news) {
-  if (news.is_deleted || news.ended != v1::JOB_STATE_UNSPECIFIED) return TakeEnd(job_id, news);
+void SweepPruner::TakeEpoch(const std::string& job_id, const News& news) {
   const MedianRule* const rule = RuleOf(job_id);
   if (rule == nullptr) return;
   const std::optional<std::string> why = rule->WhyStop(news.epoch);

@@ -46,11 +46,13 @@ class SweepPruner final : public JobObserver {
     bool is_deleted = false;
     // The sweep's id, if the job has ended or was deleted. Empty for a job without a sweep.
     std::string sweep_id = {};
+
+    bool IsEnd() const { return is_deleted || ended != v1::JOB_STATE_UNSPECIFIED; }
   };
 
   void Run();
   bool IsStopping();
-  void Take(const std::string& job_id, const News& news);
+  void TakeEpoch(const std::string& job_id, const News& news);
   // Takes the end or the deletion of a job.
   void TakeEnd(const std::string& job_id, const News& news);
   void Prune(const std::string& job_id, const std::string& why);

@@ -99,6 +99,24 @@ class SweepPrunerTest : public testing::Test {
     EXPECT_EQ(jobs_.Get(id).state(), v1::JOB_STATE_RUNNING);
   }
 
+  // Creates a sweep with a job that SUCCEEDED after many epochs, long_job_. Returns an epoch of its other
+  // job.
+  v1::JobEvent FirstEpochBesideALongLog() {
+    const std::vector<std::string> ids = CreateSweep(2, /*prunes=*/true);
+    long_job_ = ids[0];
+    Start(ids[0]);
+    std::vector<internal::v1::WorkerEvent> epochs;
+    for (int i = 1; i <= kLongLog; ++i) epochs.push_back(EpochAt(i + 1, i, 1.0 / i));
+    epochs.push_back(Finished(kLongLog + 2, v1::JOB_STATE_SUCCEEDED));
+    EXPECT_TRUE(jobs_.Apply(ids[0], 1, std::move(epochs)).ok());
+    v1::JobEvent event;
+    event.set_job(JobName(ids[1]));
+    *event.mutable_epoch() = EpochAt(2, 1, 0.9).report().epoch();
+    return event;
+  }
+
+  static constexpr int kLongLog = 50'000;
+  std::string long_job_;
   // Outlive the store's writer.
   std::vector<std::unique_ptr<SweepPruner>> pruners_;
   JobMachineFixture jobs_;
@@ -242,21 +260,31 @@ TEST_F(SweepPrunerTest, AJobThatStopsIsNotJudgedAgain) {
   EXPECT_THAT(log, Not(HasSubstr("pruning job=" + ids[2] + " epoch=3")));
 }
 
-TEST_F(SweepPrunerTest, AStopDoesNotWaitForLongLogs) {
-  constexpr int kEpochs = 50'000;
-  const std::vector<std::string> ids = CreateSweep(2, /*prunes=*/true);
+TEST_F(SweepPrunerTest, AJobThatSucceededCountsForALaterEpochOfTheSameLook) {
+  std::vector<std::string> ids = CreateSweep(3, /*prunes=*/true);
+  // The pruner takes the jobs of a look in the order of their ids.
+  std::sort(ids.begin(), ids.end());
+  const std::vector<std::string> others = CreateSweep(4, /*prunes=*/true);
+  Succeed(others[0], 0.5);
+  Succeed(others[1], 0.5);
+  Succeed(ids[1], 0.5);
   Start(ids[0]);
-  std::vector<internal::v1::WorkerEvent> epochs;
-  for (int i = 1; i <= kEpochs; ++i) epochs.push_back(EpochAt(i + 1, i, 1.0 / i));
-  EXPECT_TRUE(jobs_.Apply(ids[0], 1, std::move(epochs)).ok());
-  EXPECT_TRUE(jobs_.Apply(ids[0], 1, {Finished(kEpochs + 2, v1::JOB_STATE_SUCCEEDED)}).ok());
+  Train(ids[0], 1, 0.9);
+  ExpectTrainsOn(ids[0], others[2]);
+  ExpectTrainsOn(ids[0], others[3]);
+  // The pruner knows this sweep with its first success. While it reads a long log, two jobs have news.
+  pruners_.back()->OnEvent(FirstEpochBesideALongLog());
+  Succeed(ids[2], 0.5);
+  Train(ids[0], 2, 0.9);
+  EXPECT_TRUE(IsStopped(ids[0]));
+}
+
+TEST_F(SweepPrunerTest, AStopDoesNotWaitForLongLogs) {
+  const v1::JobEvent event = FirstEpochBesideALongLog();
   const absl::Time begin = absl::Now();
   EXPECT_TRUE(
-      jobs_.machine().VisitEvents(ids[0], 0, kEpochs * 2, [](const v1::JobEvent&) { return true; }).ok());
+      jobs_.machine().VisitEvents(long_job_, 0, kLongLog * 2, [](const v1::JobEvent&) { return true; }).ok());
   const absl::Duration whole = absl::Now() - begin;
-  v1::JobEvent event;
-  event.set_job(JobName(ids[1]));
-  *event.mutable_epoch() = EpochAt(2, 1, 0.9).report().epoch();
   absl::Duration shortest = absl::InfiniteDuration();
   // The machine may be busy.
   for (int i = 0; i < 20 && shortest > whole / 2; ++i) {
