@@ -144,7 +144,8 @@ echo "-- a copy that is killed again and again while the job trains equals the l
 submit --set training.epochs=300
 job=$(submitted "$scratch/out")
 for wait in 0.1 0.2 0.3 0.4 0.5 0.6 0.7 0.8; do
-  timeout -s KILL "$wait" "$tandem" tensorboard "$scratch/board" "$job" >/dev/null 2>&1 || true
+  # In the foreground, `timeout` waits for the end of the killed copy, which then no longer locks the file.
+  timeout --foreground -s KILL "$wait" "$tandem" tensorboard "$scratch/board" "$job" >/dev/null 2>&1 || true
 done
 expect_code 0 "$scratch/out" "$tandem" tensorboard "$scratch/board" "$job"
 "$tandem" watch "$job" -o json >"$scratch/log" || die "the job failed"
