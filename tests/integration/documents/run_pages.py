@@ -95,6 +95,10 @@ def check_yaml(place, text):
     faults = (result.stdout + result.stderr).strip().splitlines()
     if len(faults) == 1 and text.startswith("cluster:") and "this daemon has no cluster" in faults[0]:
         return
+    # Such a processor can check the rest of the example.
+    if len(faults) == 1 and "this processor lacks the instructions for it (AVX512_BF16)" in faults[0]:
+        print(f"SKIPPED: bfloat16 in {place}: this processor lacks AVX512_BF16", flush=True)
+        return check_yaml(place, text.replace("bfloat16", "float32"))
     if result.returncode != 0:
         failures.append(f"{place}: not valid:\n{result.stdout}{result.stderr}{text}")
 
