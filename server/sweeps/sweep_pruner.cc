@@ -165,7 +165,7 @@ absl::StatusOr<BestCurve> SweepPruner::LoadCurve(const std::string& job_id) {
   };
   TANDEM_RETURN_IF_ERROR(
       jobs_->VisitEvents(job_id, /*after_sequence=*/0, std::numeric_limits<int>::max(), add).status());
-  if (is_stopping) return absl::CancelledError("cannot read the job's log: the daemon stops");
+  if (is_stopping) return absl::CancelledError("cannot read the job's log: the daemon is shutting down");
   return curve;
 }
 
