@@ -106,10 +106,15 @@ void SshLauncher::Look() {
   }
 }
 
-void SshLauncher::Adopt(const AttemptId& id, const HostTask& task) {
+SshLauncher::Attempt& SshLauncher::AddAttempt(const AttemptId& id) {
   Attempt& attempt = attempts_[id];
   attempt.seen.id = id;
   attempt.seen.handle = absl::StrCat(id.job_id, ":", id.attempt);
+  return attempt;
+}
+
+void SshLauncher::Adopt(const AttemptId& id, const HostTask& task) {
+  Attempt& attempt = AddAttempt(id);
   attempt.seen.state = State::kRunning;
   attempt.workers = task.workers;
   std::error_code error;
@@ -221,10 +226,8 @@ absl::StatusOr<LaunchedAttempt> SshLauncher::Submit(const LaunchRequest& request
                                                    text.size(), " bytes, more than ", kMostScript,
                                                    "; name fewer files in the job, such as a folder"));
   }
-  Attempt& attempt = attempts_[id];
+  Attempt& attempt = AddAttempt(id);
   attempt.script = std::move(text);
-  attempt.seen.id = id;
-  attempt.seen.handle = absl::StrCat(id.job_id, ":", id.attempt);
   attempt.need = HostNeedOf(job.spec());
   attempt.priority = job.priority();
   attempt.number = next_number_++;
@@ -350,9 +353,7 @@ absl::StatusOr<std::optional<LaunchedAttempt>> SshLauncher::TakeOver(const Attem
   if (const auto found = attempts_.find(id); found != attempts_.end()) return found->second.seen;
   // No worker has begun. If an unanswered start arrives late, its workers are dismissed.
   if (!StartOfAttempt(FolderOf(id), id.attempt).has_value()) return std::nullopt;
-  Attempt& attempt = attempts_[id];
-  attempt.seen.id = id;
-  attempt.seen.handle = absl::StrCat(id.job_id, ":", id.attempt);
+  Attempt& attempt = AddAttempt(id);
   attempt.seen.state = State::kRunning;
   attempt.workers = kMostWorkers;
   // The next Observe finds its end. While its hosts are away, the attempt is missing from the answers.

@@ -84,6 +84,8 @@ class SshLauncher final : public Launcher {
 
   // Asks all hosts, at the same time.
   void Look() ABSL_EXCLUSIVE_LOCKS_REQUIRED(calls_);
+  // Adds an attempt that waits.
+  Attempt& AddAttempt(const AttemptId& id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(calls_);
   // Records an attempt that runs and that this process does not know.
   void Adopt(const AttemptId& id, const HostTask& task) ABSL_EXCLUSIVE_LOCKS_REQUIRED(calls_);
   // Records where an attempt's tasks are, after Look. Returns false if that is unknown.

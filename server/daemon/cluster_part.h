@@ -55,8 +55,9 @@ class ClusterPart {
   const absl::Duration silence_limit_;
   JobMachine* const jobs_;
   WorkerCertificate certificate_;
-  // One of these two is null.
+  // Null if the cluster is hosts by SSH.
   std::unique_ptr<SlurmClient> slurm_;
+  // Null if the cluster is Slurm's.
   std::unique_ptr<HostClient> hosts_;
   std::unique_ptr<Launcher> launcher_;
   std::unique_ptr<ClusterJobs> cluster_jobs_;

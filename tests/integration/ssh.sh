@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Trains jobs on two hosts by SSH through the daemon: the same bits as on one machine, refusals, waiting, cancel, pause, a
-# killed daemon, a worker that dies, a host that crashes, and missing paths.
+#
+# Trains jobs on two hosts by SSH through the daemon. Jobs have the same bits as on one machine, and are refused, wait, stop
+# and pause as they should. The daemon, a worker and a host are killed. Paths are missing on a host.
 # Exit code 77: not root, or no OpenSSH.
 cd "$(dirname "$0")"
 source ./daemon.bash

@@ -26,9 +26,10 @@ constexpr size_t kMostQuoted = 500;
 // The workers of a job. A hostile worker may change its description.
 constexpr int kMostWorkers = 1024;
 
-// Each task's processes have its description in their environment. `-O`: another user's process may have the
-// same words. /proc/driver/nvidia/gpus has a folder for each GPU; nvidia-smi may take seconds. grep's code is
-// 2 if a process ended meanwhile, and more if grep was killed or did not start: then nothing is known.
+// Each task's processes have the task's description in their environment.
+// - `-O` leaves out the processes of other users, because they may have the same words.
+// - /proc/driver/nvidia/gpus has a folder for each GPU. The program nvidia-smi may take seconds.
+// - grep's code is 2 if a process ended meanwhile. With a larger code, grep did not read the processes.
 constexpr char kLook[] = R"script(unset OMP_NUM_THREADS OMP_THREAD_LIMIT
 echo "cores $(nproc)"
 echo "gpus $(ls /proc/driver/nvidia/gpus 2>/dev/null | wc -l)"
