@@ -34,6 +34,7 @@ int64_t MemoryGroups::*MemoryGroups::GroupOf(VariableKind kind) {
     case VariableKind::kParameter:
       return &MemoryGroups::parameters;
     case VariableKind::kOptimizerState:
+    case VariableKind::kResidual:
       return &MemoryGroups::optimizer_state;
     case VariableKind::kStatistic:
       return &MemoryGroups::statistics;

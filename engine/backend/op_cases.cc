@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/backend/data_cases.h"
+#include "engine/backend/gradient_factor_cases.h"
 #include "engine/backend/layer_cases.h"
 #include "engine/backend/loss_cases.h"
 #include "engine/backend/loss_scaling_cases.h"
@@ -368,6 +369,7 @@ std::vector<OpCase> MakeOpCases() {
   for (OpCase& data_case : DataCases()) cases.push_back(std::move(data_case));
   for (OpCase& optimizer_case : OptimizerCases()) cases.push_back(std::move(optimizer_case));
   for (OpCase& scaling_case : LossScalingCases()) cases.push_back(std::move(scaling_case));
+  for (OpCase& factor_case : GradientFactorCases()) cases.push_back(std::move(factor_case));
   for (OpCase& sequence_case : SequenceCases()) cases.push_back(std::move(sequence_case));
   cases.push_back(AnyOutput());
   for (const double divisor : {0.0, 3.5}) cases.push_back(Division(divisor));

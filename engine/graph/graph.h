@@ -29,6 +29,7 @@ enum class VariableKind : uint8_t {
   kParameter,       // Learned. Equal in all replicas under all-reduce.
   kOptimizerState,  // The optimizer keeps it for a parameter.
   kStatistic,       // A replica's own running statistics.
+  kResidual,        // A replica's own: the part of its gradients that it has not sent yet.
   kMeter,           // Sums that the host reads and clears.
 };
 

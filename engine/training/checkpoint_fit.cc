@@ -75,7 +75,7 @@ absl::Status CheckCheckpointFits(const v1::JobSpec& job, const DatasetInfo& data
   };
   for (const ValueId id : step.graph.variables()) {
     const Value& value = step.graph.value(id);
-    if (value.variable_kind == VariableKind::kMeter || IsOfLossScaling(value.name)) continue;
+    if (value.variable_kind == VariableKind::kMeter || MayBeMissing(value.name)) continue;
     std::vector<std::string>& faults = faults_of(value.name);
     const auto found = there.find(value.name);
     if (found == there.end()) {
@@ -89,7 +89,7 @@ absl::Status CheckCheckpointFits(const v1::JobSpec& job, const DatasetInfo& data
     there.erase(found);
   }
   for (const auto& [name, entry] : there) {
-    if (!IsOfLossScaling(name)) faults_of(name).push_back(absl::StrCat("it has ", name, " too"));
+    if (!MayBeMissing(name)) faults_of(name).push_back(absl::StrCat("it has ", name, " too"));
   }
   FieldViolations violations;
   Blame("model", std::move(of_model), violations);

@@ -135,6 +135,10 @@ absl::StatusOr<Snapshot> GatherSnapshot(const Replica& replica, const Alike& ali
     if (!whole && !absl::StartsWith(name, kAveragePrefix)) continue;
     TANDEM_RETURN_IF_ERROR(gather(name, alike.optimizer_state, &ReplicaVariables::optimizer_state));
   }
+  for (const std::string& name : kept.residuals) {
+    if (!whole) break;
+    TANDEM_RETURN_IF_ERROR(gather(name, /*part_is_alike=*/false, &ReplicaVariables::residuals));
+  }
   return snapshot;
 }
 

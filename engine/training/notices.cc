@@ -5,11 +5,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "engine/backend/memory_groups.h"
 #include "engine/data/data_names.h"
 #include "engine/layers/model.h"
 #include "engine/layers/model_template.h"
 #include "engine/tensor/shape.h"
+#include "engine/training/gradient_reduction.h"
 #include "engine/training/judge.h"
+#include "engine/training/replica_spec.h"
 #include "engine/training/resident_data.h"
 
 namespace tandem {
@@ -73,6 +76,27 @@ std::string MemoryNotice(int64_t bytes, int64_t planned_bytes) {
   if (bytes <= planned_bytes) return "";
   return absl::StrCat("A replica takes ", bytes >> 20, " MiB of memory, more than the ", planned_bytes >> 20,
                       " MiB that were planned.");
+}
+
+std::string CompressionNotice(const v1::Replicas& replicas, const std::vector<Parameter>& parameters) {
+  if (!replicas.all_reduce().has_compression() || LoadsOf(replicas).size() == 1) return "";
+  const int64_t rank = replicas.all_reduce().compression().rank();
+  int64_t whole = 0;
+  int64_t sent = 0;
+  for (const Parameter& parameter : parameters) {
+    if (parameter.frozen) continue;
+    whole += parameter.shape.elements();
+    sent += NumbersToReduce(parameter.shape, rank);
+  }
+  if (sent == whole) {
+    return absl::StrCat("No gradient is compressed: none is a matrix of which two factors of rank ", rank,
+                        " have at most half of the numbers.");
+  }
+  const auto bytes = [](int64_t numbers) {
+    return MebibytesOf(numbers * static_cast<int64_t>(sizeof(float)));
+  };
+  return absl::StrCat("Gradients are compressed to rank ", rank, ": those of a step have ", bytes(sent),
+                      " instead of ", bytes(whole), ".");
 }
 
 std::string ScalingNotice(const v1::Schedule& schedule, int replicas, double first_rate) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/data/dataset.h"
+#include "engine/layers/layer_kind.h"
 #include "engine/training/training_length.h"
 #include "engine/training/training_state.h"
 #include "tandem/v1/job.pb.h"
@@ -24,6 +25,9 @@ std::string NormalizationNotice(const v1::DatasetSpec& dataset);
 std::string NormalizationNotice(const v1::Normalization& of_model, const ResolvedNormalization& own);
 // About a replica that takes more memory than planned.
 std::string MemoryNotice(int64_t bytes, int64_t planned_bytes);
+// About the compression of gradients, if replicas reduce together and the job asks for it. `parameters` are
+// all of the network.
+std::string CompressionNotice(const v1::Replicas& replicas, const std::vector<Parameter>& parameters);
 // About a learning rate that the number of replicas changed. `first_rate` is the rate of the first step.
 std::string ScalingNotice(const v1::Schedule& schedule, int replicas, double first_rate);
 

@@ -479,24 +479,30 @@ KeptVariables Replica::kept() const {
   for (const std::string& name : variables_->names()) {
     const absl::StatusOr<VariableKind> kind = variables_->kind(name);
     if (kind.ok() && *kind == VariableKind::kOptimizerState) kept.optimizer_state.push_back(name);
+    if (kind.ok() && *kind == VariableKind::kResidual) kept.residuals.push_back(name);
   }
   // Sorted, so that all replicas have the same order, whichever executable declared the variables first.
   std::sort(kept.optimizer_state.begin(), kept.optimizer_state.end());
+  std::sort(kept.residuals.begin(), kept.residuals.end());
   return kept;
 }
 
 absl::Status Replica::RestoreVariables(const std::map<std::string, const Tensor*>& values) {
-  // The loss scale starts anew if the checkpoint lacks it. It is ignored if the loss is no longer scaled.
+  // Loss scaling and compression start anew if the checkpoint lacks their variables. Variables that this job
+  // does not have are ignored.
   TANDEM_RETURN_IF_ERROR(InitializeLossScale());
   const size_t given = std::count_if(values.begin(), values.end(),
-                                     [&](const auto& value) { return !IsOfLossScaling(value.first); });
+                                     [&](const auto& value) { return !MayBeMissing(value.first); });
   size_t wanted = 0;
   for (const std::string& name : variables_->names()) {
     TANDEM_ASSIGN_OR_RETURN(const VariableKind kind, variables_->kind(name));
     if (kind == VariableKind::kMeter) continue;
     const auto found = values.find(name);
-    if (IsOfLossScaling(name)) {
+    if (MayBeMissing(name)) {
       if (found == values.end()) continue;
+      // Factors of another rank.
+      TANDEM_ASSIGN_OR_RETURN(const Tensor own, variables_->Read(name));
+      if (own.shape() != found->second->shape()) continue;
     } else {
       ++wanted;
     }

@@ -50,6 +50,7 @@ struct KeptVariables {
   std::vector<std::string> parameters;       // In the order of the layers.
   std::vector<std::string> optimizer_state;  // In the order of the names.
   std::vector<std::string> statistics;  // In the order of the layers. The moving averages follow, if any.
+  std::vector<std::string> residuals;   // In the order of the names.
   // The parameters and statistics that training does not change. All replicas have the same.
   std::set<std::string> frozen;
 };
@@ -119,6 +120,8 @@ class Replica {
 
   // Returns the names of the variables that it keeps from step to step. Equal in all replicas.
   KeptVariables kept() const;
+  // Returns the parameters, in the order of the layers. Call it after Open.
+  const std::vector<Parameter>& parameters() const { return parameters_; }
   // Returns a copy of a variable.
   absl::StatusOr<Tensor> Read(const std::string& name) const { return variables_->Read(name); }
   // Call it instead of InitializeParameters. Restores the state from a checkpoint's values, by name.

@@ -133,7 +133,10 @@ absl::Status ReplicaLoop::Start() {
     TANDEM_ASSIGN_OR_RETURN(std::vector<NamedTensor> parameters, ReadParameters());
     tracker_.emplace(std::move(parameters));
   }
-  if (coordinator_ != nullptr) coordinator_->Start(static_cast<int64_t>(bytes), no_memory);
+  if (coordinator_ != nullptr) {
+    coordinator_->Start(static_cast<int64_t>(bytes), no_memory);
+    coordinator_->Notify(CompressionNotice(spec().replicas(), replica_->parameters()));
+  }
   // No rank begins before the observer knows of the start.
   return communicator_->Barrier();
 }

@@ -24,6 +24,8 @@ constexpr int kMaxReplicas = 1024;
 constexpr int kMaxPrefetch = 64;
 constexpr int64_t kBucketBytes = int64_t{25} << 20;
 constexpr int64_t kFirstBucketBytes = int64_t{1} << 20;
+constexpr int kDefaultRank = 4;
+constexpr int kMaxRank = 64;
 constexpr int64_t kMaxCount = std::numeric_limits<int32_t>::max();
 constexpr char kDevices[] = "devices/";
 constexpr std::pair<const char*, v1::DeviceKind> kKinds[] = {
@@ -186,7 +188,8 @@ void CheckBatch(const v1::JobSpec& spec, FieldViolations& violations) {
   }
 }
 
-void CheckMode(const v1::Replicas& replicas, FieldViolations& violations) {
+void CheckMode(const v1::JobSpec& spec, FieldViolations& violations) {
+  const v1::Replicas& replicas = spec.replicas();
   if (replicas.has_parameter_averaging()) {
     const int64_t every = replicas.parameter_averaging().every_iterations();
     if (every == 0) {
@@ -201,6 +204,15 @@ void CheckMode(const v1::Replicas& replicas, FieldViolations& violations) {
              std::numeric_limits<int64_t>::max(), violations);
   CheckRange("all_reduce.first_bucket_bytes", replicas.all_reduce().first_bucket_bytes(), 1,
              std::numeric_limits<int64_t>::max(), violations);
+  if (!replicas.all_reduce().has_compression()) return;
+  CheckRange("all_reduce.compression.rank", replicas.all_reduce().compression().rank(), 1, kMaxRank,
+             violations);
+  if (spec.training().precision() == v1::PRECISION_FLOAT16) {
+    violations.Add("replicas.all_reduce.compression",
+                   "is given, but with training.precision float16 the scale of the loss changes from step to "
+                   "step, so that old errors would have a wrong scale; use bfloat16 or float32, or leave it "
+                   "out");
+  }
 }
 
 }  // namespace
@@ -239,6 +251,9 @@ void FillReplicasDefaults(v1::Replicas* replicas) {
   if (all_reduce->bucket_bytes() == 0) all_reduce->set_bucket_bytes(kBucketBytes);
   if (all_reduce->first_bucket_bytes() == 0) {
     all_reduce->set_first_bucket_bytes(std::min(kFirstBucketBytes, all_reduce->bucket_bytes()));
+  }
+  if (all_reduce->has_compression() && all_reduce->compression().rank() == 0) {
+    all_reduce->mutable_compression()->set_rank(kDefaultRank);
   }
 }
 
@@ -293,7 +308,7 @@ void CheckReplicas(const v1::JobSpec& spec, FieldViolations& violations) {
   CheckRange("count", replicas.count(), 1, kMaxReplicas, violations);
   CheckRange("prefetch", replicas.prefetch(), 0, kMaxPrefetch, violations);
   CheckRange("replicas_per_device", replicas.replicas_per_device(), 1, kMaxReplicasPerDevice, violations);
-  CheckMode(replicas, violations);
+  CheckMode(spec, violations);
   const bool counted = replicas.count() >= 1 && replicas.count() <= kMaxReplicas;
   if (!counted) return;
   CheckDevices(replicas, violations);

@@ -1,13 +1,16 @@
 #include "engine/training/resumption.h"
 
+#include <iterator>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/checkpoint/checkpoint_file.h"
 #include "engine/checkpoint/checkpoint_folder.h"
 #include "engine/optimizers/optimizer.h"
+#include "engine/training/gradient_reduction.h"
 #include "engine/training/model_file.h"
 #include "engine/training/snapshot.h"
 
@@ -20,6 +23,11 @@ void Join(absl::string_view why, Resumption* resumption) {
   resumption->notices.push_back(
       absl::StrCat("The checkpoint of step ", resumption->state.step, why,
                    ": all replicas begin with the mean of what the checkpoint's replicas had of their own."));
+  // The sum of the errors is what the replicas still owe. Other replicas would owe another sum.
+  for (auto tensor = resumption->tensors.begin(); tensor != resumption->tensors.end();) {
+    tensor = absl::StrContains(tensor->first, kCompressionErrorPrefix) ? resumption->tensors.erase(tensor)
+                                                                       : std::next(tensor);
+  }
   resumption->tensors = AverageCheckpoint(std::move(resumption->tensors), resumption->shares);
 }
 

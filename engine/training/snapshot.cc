@@ -53,7 +53,7 @@ std::vector<NamedTensor> CheckpointTensors(Snapshot snapshot) {
   const auto take = [&](std::vector<NamedTensor> ReplicaVariables::*part) {
     // The names of variables in which replicas differ.
     std::set<std::string> own;
-    const bool is_own = part == &ReplicaVariables::statistics;
+    const bool is_own = part == &ReplicaVariables::statistics || part == &ReplicaVariables::residuals;
     if (snapshot.size() > 1 || is_own) {
       for (const NamedTensor& variable : snapshot.back().*part) own.insert(variable.first);
     }
@@ -67,6 +67,7 @@ std::vector<NamedTensor> CheckpointTensors(Snapshot snapshot) {
   take(&ReplicaVariables::parameters);
   take(&ReplicaVariables::optimizer_state);
   take(&ReplicaVariables::statistics);
+  take(&ReplicaVariables::residuals);
   return tensors;
 }
 

@@ -20,6 +20,7 @@ struct ReplicaVariables {
   std::vector<NamedTensor> parameters;
   std::vector<NamedTensor> optimizer_state;
   std::vector<NamedTensor> statistics;  // The moving averages follow, if any.
+  std::vector<NamedTensor> residuals;   // Each replica has its own.
 };
 
 // All replicas, by rank, between two steps.

@@ -13,6 +13,7 @@
 #include "engine/graph/ops/dropout.h"
 #include "engine/layers/layer_kind.h"
 #include "engine/tensor/dtype.h"
+#include "engine/training/gradient_reduction.h"
 #include "tandem/v1/job.pb.h"
 
 namespace tandem {
@@ -79,10 +80,10 @@ inline constexpr char kAveragePrefix[] = "ema/";
 inline constexpr char kLossScale[] = "loss_scaling/scale";
 inline constexpr char kGoodSteps[] = "loss_scaling/good_steps";
 inline constexpr char kSkippedSteps[] = "loss_scaling/skipped_steps";
-// Returns whether a variable belongs to loss scaling. A training may continue from a checkpoint without these
-// variables, and the reverse.
-inline bool IsOfLossScaling(absl::string_view variable) {
-  return absl::StartsWith(variable, "loss_scaling/");
+// Returns whether a training may continue from a checkpoint without this variable, and the reverse: it
+// belongs to loss scaling or to the compression of gradients.
+inline bool MayBeMissing(absl::string_view variable) {
+  return absl::StartsWith(variable, "loss_scaling/") || IsOfCompression(variable);
 }
 // The skipped steps since the last read: float64 [1].
 inline constexpr char kSkippedMeter[] = "meter/skipped_steps";

@@ -12,6 +12,7 @@
 #include "engine/backends/cpu/dropout.h"
 #include "engine/backends/cpu/elementwise.h"
 #include "engine/backends/cpu/embedding.h"
+#include "engine/backends/cpu/gradient_factors.h"
 #include "engine/backends/cpu/group_norm.h"
 #include "engine/backends/cpu/layer_norm.h"
 #include "engine/backends/cpu/linear.h"
@@ -94,10 +95,12 @@ Lower FindLower(absl::string_view kind) {
       {"muon", LowerMuon},
       {"nadam", LowerNadam},
       {"normalize", LowerNormalize},
+      {"orthonormalize", LowerOrthonormalize},
       {"pad2d", LowerPad},
       {"relu", LowerRelu},
       {"relu_grad", LowerReluGrad},
       {"reshape", LowerReshape},
+      {"restore_gradient", LowerRestoreGradient},
       {"rmsprop", LowerRmsprop},
       {"scale", LowerScale},
       {"sgd", LowerSgd},

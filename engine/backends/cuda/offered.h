@@ -26,6 +26,7 @@ absl::Span<const Offered> ConvolutionOps();
 absl::Span<const Offered> DropoutOps();
 absl::Span<const Offered> ElementwiseOps();
 absl::Span<const Offered> EmbeddingOps();
+absl::Span<const Offered> GradientFactorOps();
 absl::Span<const Offered> GroupNormOps();
 absl::Span<const Offered> LayerNormOps();
 absl::Span<const Offered> LinearOps();

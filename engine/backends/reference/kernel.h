@@ -109,6 +109,8 @@ absl::Status CountLabels(const KernelCall& call);
 absl::Status CountSides(const KernelCall& call);
 absl::Status Accumulate(const KernelCall& call);
 absl::Status AccumulateGradient(const KernelCall& call);
+absl::Status Orthonormalize(const KernelCall& call);
+absl::Status RestoreGradient(const KernelCall& call);
 absl::Status MovingAverage(const KernelCall& call);
 absl::Status AllReduce(const KernelCall& call);
 absl::Status Activation(const KernelCall& call);
