@@ -40,6 +40,7 @@ struct Settings {
   int warmup = 2;
   int64_t bucket_bytes = 0;
   int64_t first_bucket_bytes = 0;
+  int rank = 0;
 };
 
 absl::StatusOr<v1::JobSpec> MakeJob(const Settings& settings) {
@@ -58,6 +59,7 @@ absl::StatusOr<v1::JobSpec> MakeJob(const Settings& settings) {
   v1::AllReduce* buckets = spec.mutable_replicas()->mutable_all_reduce();
   if (settings.bucket_bytes > 0) buckets->set_bucket_bytes(settings.bucket_bytes);
   if (settings.first_bucket_bytes > 0) buckets->set_first_bucket_bytes(settings.first_bucket_bytes);
+  if (settings.rank > 0) buckets->mutable_compression()->set_rank(settings.rank);
   FillDefaults(&spec);
   return spec;
 }
@@ -154,6 +156,7 @@ absl::Status RunBench(const Settings& settings) {
       {"link_mb_per_second", settings.link},
       {"bucket_bytes", spec.replicas().all_reduce().bucket_bytes()},
       {"first_bucket_bytes", spec.replicas().all_reduce().first_bucket_bytes()},
+      {"compression_rank", settings.rank},
       {"step_seconds_without_overlap", in_the_way->seconds},
       {"step_seconds_with_overlap", beside->seconds},
       {"same_loss", in_the_way->loss == beside->loss}};
@@ -178,6 +181,7 @@ int main(int argc, char** argv) {
   app.add_option("--warmup", settings.warmup, "steps before the timing")->check(CLI::PositiveNumber);
   app.add_option("--bucket-bytes", settings.bucket_bytes, "of a bucket; 0: the default");
   app.add_option("--first-bucket-bytes", settings.first_bucket_bytes, "of the first; 0: the default");
+  app.add_option("--rank", settings.rank, "of compressed gradients; 0: whole gradients");
   CLI11_PARSE(app, argc, argv);
   const absl::Status status = tandem::RunBench(settings);
   if (status.ok()) return 0;
