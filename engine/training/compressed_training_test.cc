@@ -123,7 +123,7 @@ TEST(CompressedTrainingTest, ANoticeStatesTheBytes) {
   FaultyEnv env, small_env, single_env;
   EXPECT_THAT(
       Trained(Compressed(2), "cpu", &env).notices,
-      Contains("Gradients are compressed to rank 1: those of a step have 0.0 MiB instead of 0.0 MiB."));
+      Contains("Gradients are compressed to rank 1: those of a step have 0.00 MiB instead of 0.00 MiB."));
   EXPECT_THAT(Trained(Compressed(2, 64), "cpu", &small_env).notices,
               Contains("No gradient is compressed: none is a matrix of which two factors of rank 64 have at "
                        "most half of the numbers."));

@@ -4,8 +4,8 @@
 #include <numeric>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "engine/backend/memory_groups.h"
 #include "engine/data/data_names.h"
 #include "engine/layers/model.h"
 #include "engine/layers/model_template.h"
@@ -93,7 +93,7 @@ std::string CompressionNotice(const v1::Replicas& replicas, const std::vector<Pa
                         " have at most half of the numbers.");
   }
   const auto bytes = [](int64_t numbers) {
-    return MebibytesOf(numbers * static_cast<int64_t>(sizeof(float)));
+    return absl::StrFormat("%.2f MiB", static_cast<double>(numbers * sizeof(float)) / (1 << 20));
   };
   return absl::StrCat("Gradients are compressed to rank ", rank, ": those of a step have ", bytes(sent),
                       " instead of ", bytes(whole), ".");

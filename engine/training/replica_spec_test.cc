@@ -53,6 +53,9 @@ TEST(ReplicaSpecTest, Defaults) {
   EXPECT_EQ(replicas.all_reduce().first_bucket_bytes(), 1 << 20);
   EXPECT_EQ(Job("all_reduce { bucket_bytes: 1000 }").replicas().all_reduce().first_bucket_bytes(), 1000);
 
+  EXPECT_FALSE(replicas.all_reduce().has_compression());
+  EXPECT_EQ(Job("all_reduce { compression {} }").replicas().all_reduce().compression().rank(), 4);
+
   replicas = Job("devices: ['cpu:0', 'devices/cpu:2'] device_kind: DEVICE_KIND_ANY").replicas();
   EXPECT_EQ(replicas.count(), 2);
   EXPECT_EQ(replicas.device_kind(), v1::DEVICE_KIND_CPU);
@@ -126,6 +129,20 @@ TEST(ReplicaSpecTest, Modes) {
               "is -3");
   ExpectFault("all_reduce { bucket_bytes: -1 first_bucket_bytes: 1 }", "replicas.all_reduce.bucket_bytes",
               "is -1");
+}
+
+TEST(ReplicaSpecTest, Compression) {
+  for (const char* rank : {"-1", "65"}) {
+    ExpectFault(absl::StrCat("count: 2 all_reduce { compression { rank: ", rank, " } }"),
+                "replicas.all_reduce.compression.rank", "from 1 to 64");
+  }
+  v1::JobSpec job = Job("count: 2 all_reduce { compression {} }");
+  EXPECT_THAT(Faults(job), IsEmpty());
+  job.mutable_training()->set_precision(v1::PRECISION_FLOAT16);
+  const std::vector<FieldViolation> faults = Faults(job);
+  ASSERT_EQ(faults.size(), 1);
+  EXPECT_EQ(faults[0].field, "replicas.all_reduce.compression");
+  EXPECT_THAT(faults[0].description, HasSubstr("use bfloat16 or float32"));
 }
 
 TEST(ReplicaSpecTest, PartsOfASmallShare) {

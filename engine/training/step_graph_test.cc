@@ -42,9 +42,11 @@ v1::JobSpec Deep() {
 
 const DatasetInfo kData = {.shape = Shape({4}), .classes = 10, .train_samples = 8};
 
-StepGraph Build(int64_t samples, int replicas = 2) {
+StepGraph Build(int64_t samples, int replicas = 2, int rank = 0) {
+  v1::JobSpec spec = Deep();
+  if (rank > 0) spec.mutable_replicas()->mutable_all_reduce()->mutable_compression()->set_rank(rank);
   absl::StatusOr<StepGraph> step =
-      BuildTrainingGraph(Deep(), kData, {.samples = samples, .batch_samples = 8, .replicas = replicas});
+      BuildTrainingGraph(spec, kData, {.samples = samples, .batch_samples = 8, .replicas = replicas});
   EXPECT_TRUE(step.ok()) << step.status();
   return *std::move(step);
 }
@@ -78,6 +80,27 @@ TEST(StepGraphTest, TheLastLayersGradientsAreReducedFirst) {
 TEST(StepGraphTest, ReplicasWithAndWithoutSamplesReduceTheSame) {
   EXPECT_EQ(Buckets(Build(4).graph), Buckets(Build(0).graph));
   EXPECT_TRUE(Buckets(Build(8, 1).graph).empty());
+}
+
+// A bucket's second factors are reduced after the next bucket has begun.
+TEST(StepGraphTest, CompressedBucketsAreReducedTwice) {
+  const StepGraph step = Build(4, 2, /*rank=*/3);
+  EXPECT_THAT(Buckets(step.graph),
+              ElementsAre(ElementsAre(Shape({512, 3}), Shape({512}), Shape({10, 3}), Shape({10})),
+                          ElementsAre(Shape({2048, 3}), Shape({2048}), Shape({2048, 3}), Shape({2048})),
+                          ElementsAre(Shape({2048, 3}), Shape({512, 3})),
+                          ElementsAre(Shape({2048, 4}), Shape({2048})),
+                          ElementsAre(Shape({2048, 3}), Shape({2048, 3}))));
+  const StepGraph idle = Build(0, 2, /*rank=*/3);
+  EXPECT_EQ(Buckets(idle.graph), Buckets(step.graph));
+  const auto names_of = [](const Graph& graph) {
+    std::set<std::string> names;
+    for (const ValueId id : graph.variables()) names.insert(graph.value(id).name);
+    return names;
+  };
+  EXPECT_EQ(names_of(idle.graph), names_of(step.graph));
+  EXPECT_EQ(names_of(step.graph).count("compression/error/dense_2.weight"), 1);
+  EXPECT_EQ(names_of(Build(8, 1, 3).graph).count("compression/error/dense_2.weight"), 0);
 }
 
 // A backend can reduce a bucket while it computes the gradients of earlier layers.

@@ -86,6 +86,8 @@ const std::vector<ForeignName>& ForeignNames() {
       {"gpus numgpus ngpus worldsize", "replicas.count"},
       {"devices ctx devicelist executionenvironment", "replicas.devices"},
       {"prefetchbuffer prefetchfactor", "replicas.prefetch"},
+      {"compression compressionparams gradientcompression powersgd thresholdalgorithm",
+       "replicas.all_reduce.compression"},
       {"workerload", "replicas.worker_load"},
       {"averagingfrequency", "replicas.parameter_averaging.every_iterations"},
       {"averageupdaters", "replicas.parameter_averaging.average_optimizer_state"},

@@ -1,3 +1,4 @@
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -22,6 +23,7 @@
 #include "engine/graph/ops/elementwise.h"
 #include "engine/graph/ops/gather.h"
 #include "engine/graph/ops/gather_samples.h"
+#include "engine/graph/ops/gradient_factors.h"
 #include "engine/graph/ops/group_norm.h"
 #include "engine/graph/ops/heads.h"
 #include "engine/graph/ops/layer_norm.h"
@@ -450,6 +452,22 @@ TEST(ShapeRules, Matmul) {
   const std::vector<TensorType> inputs = {F32({6, 4, 3}), F32({6, 4, 5})};
   EXPECT_EQ(MatmulOp(true, false).Cost(inputs, std::vector<TensorType>{F32({6, 3, 5})}).flops,
             2.0 * 6 * 3 * 4 * 5);
+}
+
+TEST(ShapeRules, GradientFactors) {
+  ExpectTypes(OrthonormalizeOp(), {F32({7, 3})}, {F32({7, 3})});
+  ExpectTypes(OrthonormalizeOp(), {F64({3, 3})}, {F64({3, 3})});
+  ExpectRefused(OrthonormalizeOp(), {F32({3, 7})});
+  ExpectRefused(OrthonormalizeOp(), {F32({7})});
+  ExpectRefused(OrthonormalizeOp(), {I32({7, 3})});
+  const RestoreGradientOp wide(0.5, /*tall=*/false), tall(0.5, /*tall=*/true);
+  ExpectTypes(wide, {F32({5, 2}), F32({9, 2}), F32({5, 9}), F32({9, 2})}, {F32({5, 9})});
+  ExpectTypes(tall, {F32({5, 2}), F32({9, 2}), F32({9, 5}), F32({9, 2})}, {F32({9, 5})});
+  ExpectRefused(wide, {F32({9, 2}), F32({5, 2}), F32({5, 9}), F32({9, 2})});
+  ExpectRefused(wide, {F32({5, 2}), F32({9, 3}), F32({5, 9}), F32({9, 3})});
+  ExpectRefused(wide, {F32({5, 2}), F32({9, 2}), F32({5, 9}), F32({5, 2})});
+  ExpectRefused(wide, {F32({5, 2}), F32({9, 2}), F32({5, 9})});
+  ExpectRefused(RestoreGradientOp(std::nan(""), false), {F32({5, 2}), F32({9, 2}), F32({5, 9}), F32({9, 2})});
 }
 
 TEST(ShapeRules, AttentionSoftmax) {
