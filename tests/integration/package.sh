@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The package of deploy/package: lintian finds no error, and a bare Debian 12 that systemd-nspawn boots installs it, trains, upgrades
-# it under a running job, removes and purges it (package/check.sh). Debian's files are kept in ~/.cache/tandem/debian: only the first
+# The package of deploy/package: lintian finds no error, and a bare Debian 12 that systemd-nspawn boots installs it, trains, also by
+# SSH, upgrades it under a running job, removes and purges it (package/check.sh). Debian's files are kept in ~/.cache/tandem/debian: only the first
 # run needs a network. Exit code 77: no help2man or no lintian. A skipped part: no root, no debootstrap, no network.
 cd "$(dirname "$0")"
 source ./daemon.bash
@@ -46,7 +46,7 @@ fi
 # What the package needs is fetched into the cache, so that the test itself has no network.
 cp "$deb" "$base/tmp/tandem.deb"
 cp /etc/resolv.conf "$base/etc/resolv.conf"
-fetch() { chroot "$base" apt-get -q -y --download-only -o APT::Keep-Downloaded-Packages=true install /tmp/tandem.deb; }
+fetch() { chroot "$base" apt-get -q -y --download-only -o APT::Keep-Downloaded-Packages=true install /tmp/tandem.deb openssh-server iproute2; }
 fetch >"$scratch/fetch.log" 2>&1 || { chroot "$base" apt-get -q update && fetch; } >"$scratch/fetch.log" 2>&1 ||
   not_here "apt-get cannot fetch the dependencies: $(tail -n 1 "$scratch/fetch.log")"
 rm "$base/tmp/tandem.deb"

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Runs as a service of a booted Debian 12 that has nothing but systemd: installs the package, trains, upgrades the package under a
-# running job, removes and purges it. The package is /check/tandem.deb.
+# Runs as a service of a booted Debian 12 that has nothing but systemd: installs the package, trains, also by SSH on this machine,
+# upgrades the package under a running job, removes and purges it. The package is /check/tandem.deb.
 set -euo pipefail
 export DEBIAN_FRONTEND=noninteractive HOME=/root LC_ALL=C.UTF-8 PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 
@@ -34,8 +34,8 @@ of_user() {
   done
 }
 
-# It is among what Debian recommends, and stays.
-apt install ca-certificates
+# They stay: the first is among what Debian recommends, the others make this machine a host that jobs reach.
+apt install ca-certificates openssh-server iproute2
 files >/tmp/before
 step "install"
 apt install /check/tandem.deb
@@ -62,6 +62,32 @@ tandemd --config /tmp/all.yaml --check >/tmp/check.log 2>&1 || code=$?
 echo 'cpu-devices: 3' >>/etc/tandem/tandemd.yaml
 systemctl restart tandem.service
 [[ $(tandem devices -o json | grep -c '"name": "devices/cpu:') == 3 ]] || die "the daemon does not read its configuration"
+
+step "a job by SSH"
+usermod --shell /bin/sh tandem
+keys=/var/lib/tandem/.ssh
+install -d -o tandem -g tandem -m 0700 "$keys" /shared/tandem
+runuser -u tandem -- ssh-keygen -q -t ed25519 -N "" -f "$keys/id_ed25519"
+install -o tandem -g tandem -m 0600 "$keys/id_ed25519.pub" "$keys/authorized_keys"
+systemctl start ssh.service
+ip address add 10.0.0.1/32 dev lo
+ssh-keyscan 10.0.0.1 >"$keys/known_hosts" 2>/dev/null
+cp /etc/tandem/tandemd.yaml /tmp/without-hosts.yaml
+printf '%s\n' "shared-folder: /shared/tandem" "worker-listen: 10.0.0.1:7448" "ssh-host: [10.0.0.1]" >>/etc/tandem/tandemd.yaml
+mkdir /etc/systemd/system/tandem.service.d
+printf '%s\n' "[Service]" "ReadWritePaths=/shared/tandem" "Environment=TANDEM_STATE=/var/lib/tandem/by-ssh" \
+  >/etc/systemd/system/tandem.service.d/shared.conf
+systemctl daemon-reload
+systemctl restart tandem.service || die "the daemon does not start with its hosts"
+export TANDEM_TOKEN_FILE=/var/lib/tandem/by-ssh/token
+tandem submit /usr/share/tandem/examples/lenet-fashion-mnist.yaml --on ssh --follow --set replicas.count=1 --set training.epochs=1 \
+  --set dataset.train_limit=2048 --set dataset.validation_limit=512 >/check/ssh.log 2>&1 || { cat /check/ssh.log && die "the job by SSH does not train"; }
+unset TANDEM_TOKEN_FILE
+rm -r /etc/systemd/system/tandem.service.d
+cp /tmp/without-hosts.yaml /etc/tandem/tandemd.yaml
+systemctl daemon-reload
+systemctl restart tandem.service
+rm -r /shared
 
 step "upgrade under a running job"
 for file in prometheus/{prometheus,recording,alerts}.yml grafana/tandem.json; do
