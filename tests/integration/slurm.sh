@@ -76,7 +76,8 @@ expect_code 2 "$scratch/refused" "$cluster" run "$tandem" submit "$scratch/job.y
 expect_text 'extra_arguments.*allows --nice' "$scratch/refused"
 
 echo "-- the doctor names a partition whose nodes are all down"
-idle() { [[ $(login sinfo -h -p work -t idle -o %D) == "$1" ]]; }
+# A node that returns is idle before it responds, and until it responds Slurm refuses jobs for it.
+idle() { [[ $(login sinfo -h --responding -p work -t idle -o %D) == "$1" ]]; }
 await 180 idle 2 || die "the nodes are not idle"
 login scontrol update nodename=n1 state=down reason=test
 tandem doctor >"$scratch/doctor" 2>&1 || true

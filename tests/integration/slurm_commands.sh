@@ -26,7 +26,7 @@ run_tests 'SlurmAwayTest.*'
 # A killed controller forgets its last seconds: it may know ended jobs as running.
 end_jobs() { "$cluster" run scancel --user=root 2>/dev/null; }
 await 180 end_jobs || die "the controller does not come back"
-has_nodes() { [[ $("$cluster" run sinfo -h -p work -t idle -o %D 2>/dev/null) == 2 ]]; }
+has_nodes() { [[ $("$cluster" run sinfo -h --responding -p work -t idle -o %D 2>/dev/null) == 2 ]]; }
 await 180 has_nodes || die "the nodes do not come back"
 run_tests 'SlurmCommandsTest.RunsAJobOnTwoNodes'
 

@@ -121,13 +121,25 @@ export class Stage {
     return page;
   }
   async visit(page, dashboard) {
-    await page.goto(dashboard.url);
+    await goto(page, dashboard.url);
     page.show = async (hash) => {
-      await page.goto(`${dashboard.base}${hash}`);
+      await goto(page, `${dashboard.base}${hash}`);
       await page.waitForSelector("main h1");
     };
     page.cookie = (await page.context().cookies()).map((one) => `${one.name}=${one.value}`).join("; ");
     return page;
+  }
+}
+
+// Opens an address. If a network interface joins or leaves this machine, as in another test, Chromium breaks all requests, and shows a
+// page that loads itself again. Playwright sees only the error.
+async function goto(page, address) {
+  for (let left = 5; ; --left) {
+    try {
+      return await page.goto(address);
+    } catch (error) {
+      if (left === 0 || !error.message.includes("ERR_NETWORK_CHANGED")) throw error;
+    }
   }
 }
 
