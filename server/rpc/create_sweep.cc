@@ -44,6 +44,8 @@ struct JobData {
   std::string weights;
 };
 
+bool HasData(const v1::JobSpec& spec) { return spec.has_dataset() || spec.initial_weights().has_file(); }
+
 // Returns the same text for jobs with the same data.
 std::string DataKey(const v1::JobSpec& spec) {
   return absl::StrCat(spec.initial_weights().file(), std::string(1, '\0'),
@@ -146,12 +148,10 @@ absl::StatusOr<AdmittedSweep> AdmitAll(const Making& making) {
     TANDEM_RETURN_IF_ERROR(making.lifecycle->CheckServing());
     if (!making.reply.is_wanted()) return absl::CancelledError("the client cancelled the call");
     SweepJob job = making.expansion->Job(i);
-    if (job.spec.has_dataset()) {
-      const auto local = making.local.find(DataKey(job.spec));
-      if (local != making.local.end()) {
-        *job.spec.mutable_dataset() = local->second.dataset;
-        if (job.spec.initial_weights().has_file())
-          job.spec.mutable_initial_weights()->set_file(local->second.weights);
+    if (const auto local = making.local.find(DataKey(job.spec)); local != making.local.end()) {
+      if (job.spec.has_dataset()) *job.spec.mutable_dataset() = local->second.dataset;
+      if (job.spec.initial_weights().has_file()) {
+        job.spec.mutable_initial_weights()->set_file(local->second.weights);
       }
     }
     absl::StatusOr<JobMachine::NewJob> admitted = making.requests->Admit(making.caller, job.spec);
@@ -293,7 +293,7 @@ void BringData(const std::shared_ptr<Making>& making) {
   const int last = VariesData(making->request->sweep()) ? making->expansion->jobs() : 1;
   for (; making->next < last; ++making->next) {
     const SweepJob job = making->expansion->Job(making->next);
-    if (!job.spec.has_dataset()) continue;
+    if (!HasData(job.spec)) continue;
     std::string key = DataKey(job.spec);
     if (making->local.contains(key)) continue;
     making->requests->BringData(
@@ -323,7 +323,7 @@ int64_t BytesOf(const v1::Sweep& sweep, const SweepExpansion& expansion, const J
   const int last = VariesData(sweep) ? expansion.jobs() : 1;
   for (int i = 0; i < last; ++i) {
     const SweepJob job = expansion.Job(i);
-    if (!job.spec.has_dataset()) continue;
+    if (!HasData(job.spec)) continue;
     const v1::DatasetSpec& dataset = job.spec.dataset();
     const std::string key = DataKey(job.spec);
     if (!datasets.insert(std::hash<std::string>()(key)).second) continue;
