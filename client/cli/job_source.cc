@@ -53,8 +53,9 @@ void AddChanges(Command command, JobSource& source) {
       .ValueName("CLUSTER");
   command
       .AddOption("--weights", source.weights,
-                 "Upload this safetensors file of this machine, and start from its weights (initial_weights)")
-      .ValueName("FILE");
+                 "Start from the weights in this safetensors file (initial_weights): upload a file of this "
+                 "machine, or have the daemon fetch a URL")
+      .ValueName("FILE|URL");
 }
 
 bool MayTakeWeights(Session& session, const std::string& weights, const std::string& name,
@@ -71,6 +72,11 @@ bool MayTakeWeights(Session& session, const std::string& weights, const std::str
 
 int UploadWeights(Session& session, client::Client& client, const std::string& weights, v1::JobSpec* spec) {
   if (weights.empty()) return kSucceeded;
+  if (client::IsUrl(weights)) {
+    // The daemon fetches it.
+    spec->mutable_initial_weights()->set_file(weights);
+    return kSucceeded;
+  }
   absl::StatusOr<client::UploadPlan> plan = client::PlanFileUpload(weights);
   if (!plan.ok()) {
     return session.Fail(

@@ -17,7 +17,7 @@ struct JobSource {
   std::string file = {};
   std::vector<std::string> overrides = {};  // Of --set.
   std::string on = {};                      // The kind of cluster. Empty for the daemon's machine.
-  std::string weights = {};                 // The file of --weights. Empty: none.
+  std::string weights = {};                 // The file or URL of --weights. Empty: none.
 };
 
 // Adds the options of the changes to `command`, which uses `source` later.
@@ -27,12 +27,13 @@ void AddChanges(Command command, JobSource& source);
 // returns nothing.
 absl::optional<client::JobFile> ReadJob(Session& session, const JobSource& source);
 
-// Returns whether the job may start from the file `weights` of --weights, which may be empty. Prints the
-// problem if the job, which was read from the file `name`, has other initial weights.
+// Returns whether the job may start from the file or URL `weights` of --weights, which may be empty. Prints
+// the problem if the job, which was read from the file `name`, has other initial weights.
 bool MayTakeWeights(Session& session, const std::string& weights, const std::string& name,
                     const v1::JobSpec& spec);
 
-// Uploads the file `weights` of --weights, if given, and names it in the job. The daemon keeps the upload for
+// Uploads the file `weights` of --weights, if given, and names it in the job. A URL is only named, because
+// the daemon fetches it. The daemon keeps the upload for
 // a week after its last use, so that a repeated command sends nothing. Returns kSucceeded, or prints the
 // problem and returns its exit code.
 int UploadWeights(Session& session, client::Client& client, const std::string& weights, v1::JobSpec* spec);

@@ -79,6 +79,21 @@ TEST_F(WeightsTest, AreThoseOfAllJobsOfASweep) {
   EXPECT_THAT(terminal_.err(), HasSubstr("--weights: "));
 }
 
+TEST_F(WeightsTest, AUrlIsLeftToTheDaemon) {
+  const std::string pinned = "https://example.com/m.safetensors#sha256=" + std::string(64, '0');
+  for (const std::string& url :
+       {std::string("https://example.com/m.safetensors"), pinned, std::string("s3://bucket/m.safetensors")}) {
+    EXPECT_EQ(RunAnew({"submit", file_, "--weights", url}), 0) << terminal_.err();
+    EXPECT_EQ(request_.spec().initial_weights().file(), url);
+    EXPECT_EQ(request_.spec().initial_weights().except_layers(0), "fc");
+    EXPECT_EQ(RunAnew({"submit", file_, "--set", "initial_weights.file=" + url}), 0) << terminal_.err();
+    EXPECT_EQ(request_.spec().initial_weights().file(), url);
+    EXPECT_EQ(RunAnew({"sweep", file_, "--grid", "training.seed=1,2", "--weights", url}), 0);
+    EXPECT_EQ(sweep_.sweep().base().initial_weights().file(), url);
+  }
+  EXPECT_EQ(sent_, "");
+}
+
 TEST_F(WeightsTest, HaveOneSource) {
   const std::string by_file = Write("file.yaml", "name: x\ninitial_weights: {file: other.safetensors}\n");
   EXPECT_EQ(Run({"submit", by_file, "--weights", weights_}), 2);

@@ -159,10 +159,13 @@ void CheckInitialWeights(const v1::JobSpec& spec, FieldViolations& violations) {
   if (weights.source_case() == v1::InitialWeights::SOURCE_NOT_SET) {
     violations.Add(kField, "names no source; give artifact, of a job, or file");
   } else if (weights.has_file() && weights.file().empty()) {
-    violations.Add(absl::StrCat(kField, ".file"), "is empty; give the path of a safetensors file");
+    violations.Add(absl::StrCat(kField, ".file"), "is empty; give the path or URL of a safetensors file");
   } else if (weights.has_artifact() && !absl::StartsWith(weights.artifact().job(), "jobs/")) {
     violations.Add(absl::StrCat(kField, ".artifact.job"),
-                   absl::StrCat("is \"", weights.artifact().job(), "\"; give \"jobs/<id>\""));
+                   absl::StrCat("is \"", weights.artifact().job(), "\"; give \"jobs/<id>\"",
+                                absl::StrContains(weights.artifact().job(), "://")
+                                    ? ", or give the URL as initial_weights.file"
+                                    : ""));
   }
   const absl::StatusOr<LayerTable> table = ListLayers(spec.model());
   if (!table.ok()) return;  // The plan reports the error.

@@ -197,6 +197,14 @@ TEST(InitialWeightsTest, RefusesWhatIsCutShortOrNotThere) {
   EXPECT_THAT(Fault(CheckWeightsFile(spec, "/nonexistent")).description, HasSubstr("/nonexistent"));
 }
 
+TEST(InitialWeightsTest, AUrlIsNoArtifact) {
+  FieldViolations violations;
+  CheckInitialWeights(Spec("initial_weights { artifact { job: 'https://example.com/a' } }"), violations);
+  const FieldViolation fault = Fault(violations.ToStatus());
+  EXPECT_EQ(fault.field, "initial_weights.artifact.job");
+  EXPECT_THAT(fault.description, HasSubstr("give the URL as initial_weights.file"));
+}
+
 TEST(InitialWeightsTest, ChecksWhatNeedsNoFile) {
   const auto faults = [](const std::string& weights) {
     FieldViolations violations;

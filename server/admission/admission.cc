@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "engine/base/error_reason.h"
 #include "engine/base/field_violations.h"
 #include "engine/base/sha256.h"
@@ -21,6 +22,7 @@
 #include "engine/training/model_file.h"
 #include "engine/training/trained_model.h"
 #include "server/admission/plan_key.h"
+#include "server/admission/remote_data.h"
 #include "server/admission/template_data.h"
 
 namespace tandem {
@@ -207,7 +209,16 @@ absl::Status SpecAdmission::CheckWeights(Request* request) const {
   const absl::StatusOr<ModelFile> file = weights_->Find(spec.initial_weights());
   const absl::Status fits = file.ok() ? CheckWeightsFile(spec, file->path) : file.status();
   if (!fits.ok() && !absl::IsInvalidArgument(fits)) return fits;
-  request->violations.AddAll("spec", fits);
+  const std::string& named = spec.initial_weights().file();
+  if (!file.ok() || !IsUrl(named)) {
+    request->violations.AddAll("spec", fits);
+    return absl::OkStatus();
+  }
+  // The user knows the URL, and not the file's place in the cache.
+  for (const FieldViolation& violation : GetFieldViolations(fits)) {
+    request->violations.Add(absl::StrCat("spec.", violation.field),
+                            absl::StrReplaceAll(violation.description, {{file->path, ShownUrl(named)}}));
+  }
   return absl::OkStatus();
 }
 

@@ -4,8 +4,11 @@
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/error_reason.h"
@@ -15,6 +18,7 @@
 #include "engine/training/training_state.h"
 #include "server/admission/admission_fixture.h"
 #include "server/admission/idx_files.h"
+#include "server/admission/remote_data.h"
 
 namespace tandem {
 namespace {
@@ -25,6 +29,8 @@ using ::testing::ElementsAre;
 using ::testing::Field;
 using ::testing::HasSubstr;
 using ::testing::IsSupersetOf;
+using ::testing::Not;
+using ::testing::StartsWith;
 using ::testing::UnorderedElementsAre;
 
 using AdmissionTest = AdmissionFixture;
@@ -149,6 +155,54 @@ TEST_F(AdmissionTest, ChecksInitialWeightsAndFrozenLayers) {
   EXPECT_THAT(FieldsOf(with("initial_weights { file: 'none' layers: 'x' } frozen_layers: 'y'")),
               ElementsAre("spec.initial_weights.layers[0]", "spec.frozen_layers[0]"));
   EXPECT_TRUE(admission_.Admit(with("frozen_layers: 'conv2d_1'")).ok());
+}
+
+// The cache has one file for each URL.
+class FakeCache : public RemoteData {
+ public:
+  explicit FakeCache(std::string folder) : folder_(std::move(folder)) {}
+  void EnsureUrls(std::vector<FieldUrl>, const std::string&, absl::Duration, UrlsDone done) override {
+    done(absl::UnimplementedError("not here"));
+  }
+  absl::StatusOr<std::string> LocalPath(const std::string& url, PathKind kind) const override {
+    EXPECT_EQ(kind, PathKind::kFile);
+    const std::string path = absl::StrCat(folder_, "/", url.substr(url.rfind('/') + 1));
+    if (std::filesystem::exists(path)) return path;
+    return absl::InvalidArgumentError("is not in the daemon's cache");
+  }
+  void FetchPublicSet(const std::string&, const std::string&, absl::Duration,
+                      absl::AnyInvocable<void(absl::Status)> done) override {
+    done(absl::OkStatus());
+  }
+
+ private:
+  const std::string folder_;
+};
+
+TEST_F(AdmissionTest, WeightsByUrlAreThoseOfTheCache) {
+  const std::string folder = FreshFolder();
+  const FakeCache cache(folder);
+  DatasetCatalog catalog({data_}, &reader_);
+  catalog.SetRemote(&cache, data_);
+  const WeightsFinder finder(&catalog, [](const std::string&) { return absl::NotFoundError(""); });
+  const SpecAdmission admission(&catalog, &finder, Devices(2, 1));
+  const auto refusal = [&](const std::string& url) {
+    v1::JobSpec spec = Good();
+    spec.mutable_initial_weights()->set_file(url);
+    const std::vector<FieldViolation> found = GetFieldViolations(admission.Admit(spec).status());
+    EXPECT_EQ(found.size(), 1) << url;
+    EXPECT_EQ(found.at(0).field, "spec.initial_weights.file") << url;
+    return found.at(0).description;
+  };
+  EXPECT_EQ(refusal("https://example.com/none"), "is not in the daemon's cache");
+  // The file's place in the cache is not shown.
+  std::ofstream(folder + "/page") << "<html><body>Please sign in</body></html>";
+  EXPECT_THAT(refusal("https://example.com/page"), StartsWith("https://example.com/page: is a web page"));
+  // Without a cache, nothing is fetched.
+  v1::InitialWeights weights;
+  weights.set_file("https://example.com/page?secret");
+  EXPECT_THAT(std::string(weights_.Find(weights).status().message()),
+              AllOf(HasSubstr("only by a daemon"), Not(HasSubstr("secret"))));
 }
 
 TEST_F(AdmissionTest, FindsUploadedWeightsByTheUploadsId) {

@@ -170,9 +170,10 @@ std::map<std::string, std::string> DatasetCatalog::Find() const {
 }
 
 absl::StatusOr<std::string> DatasetCatalog::ResolveFile(const std::string& path) const {
-  if (IsUrl(path)) {
+  if (IsUrl(path) && remote_ == nullptr) {
     return absl::InvalidArgumentError(
-        "is a URL, but only data sets are fetched; put the file into a data folder of the daemon");
+        absl::StrCat("is ", ShownUrl(path),
+                     ", but URLs are fetched only by a daemon; download the file, and give its path"));
   }
   return ResolvePath(path, PathKind::kFile, /*uploaded=*/false);
 }

@@ -64,8 +64,8 @@ class DatasetCatalog {
   // Like Resolve, for a spec that already has a source. If `uploaded`, paths may lead to uploaded files.
   absl::StatusOr<v1::DatasetSpec> ResolvePaths(v1::DatasetSpec spec, bool uploaded) const;
 
-  // Returns the absolute path, without symbolic links, of a file inside a data folder. INVALID_ARGUMENT
-  // otherwise.
+  // Returns the absolute path, without symbolic links, of a file inside a data folder. For a URL, returns the
+  // path of the file in the cache. INVALID_ARGUMENT otherwise.
   absl::StatusOr<std::string> ResolveFile(const std::string& path) const;
 
   // Returns the description of a resolved spec, matched to `model` if not null. The description is kept until

@@ -1,6 +1,7 @@
 #include "server/admission/remote_data.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/cord.h"
@@ -20,6 +21,30 @@ bool IsUrl(absl::string_view path) {
          });
 }
 
+std::string ShownUrl(absl::string_view url) {
+  const size_t end = url.find_first_of("?#");
+  if (end == absl::string_view::npos) return std::string(url);
+  return absl::StrCat(url.substr(0, end), url[end] == '?' ? "?..." : "");
+}
+
+std::vector<FieldUrl> UrlsOf(const v1::DatasetSpec& spec, absl::string_view prefix) {
+  std::vector<FieldUrl> urls;
+  v1::DatasetSpec copy = spec;
+  for (const SourcePath& path : PathsOf(&copy)) {
+    if (!IsUrl(*path.path)) continue;
+    urls.push_back(
+        {absl::StrCat(prefix, prefix.empty() ? "" : ".", path.field), std::move(*path.path), path.kind});
+  }
+  return urls;
+}
+
+void SetUrls(const std::vector<std::string>& urls, v1::DatasetSpec* spec) {
+  size_t i = 0;
+  for (const SourcePath& path : PathsOf(spec)) {
+    if (IsUrl(*path.path)) *path.path = urls[i++];
+  }
+}
+
 bool NamesUrls(const v1::DatasetSpec& spec) {
   v1::DatasetSpec copy = spec;
   for (const SourcePath& path : PathsOf(&copy)) {
@@ -28,13 +53,17 @@ bool NamesUrls(const v1::DatasetSpec& spec) {
   return false;
 }
 
-size_t PinBytes(const v1::DatasetSpec& spec) {
+size_t PinnedBytes(absl::string_view url) {
   // The bytes of "#sha256=", of the digits, and of a string on the heap.
   constexpr size_t kEach = 8 + 64 + 32;
+  return url.size() + kEach;
+}
+
+size_t PinBytes(const v1::DatasetSpec& spec) {
   size_t bytes = 0;
   v1::DatasetSpec copy = spec;
   // A string that grows may double its capacity.
-  for (const SourcePath& path : PathsOf(&copy)) bytes += IsUrl(*path.path) ? path.path->size() + kEach : 0;
+  for (const SourcePath& path : PathsOf(&copy)) bytes += IsUrl(*path.path) ? PinnedBytes(*path.path) : 0;
   return bytes;
 }
 
@@ -70,6 +99,17 @@ absl::Status WithFieldPrefix(absl::string_view prefix, const absl::Status& statu
   status.ForEachPayload(copy);
   renamed.ForEachPayload(copy);
   return result;
+}
+
+void RemoteData::Ensure(const v1::DatasetSpec& spec, const std::string& user, absl::Duration wait,
+                        Done done) {
+  EnsureUrls(UrlsOf(spec), user, wait,
+             [spec = v1::DatasetSpec(spec),
+              done = std::move(done)](absl::StatusOr<std::vector<std::string>> urls) mutable {
+               if (!urls.ok()) return done(urls.status());
+               SetUrls(*urls, &spec);
+               done(std::move(spec));
+             });
 }
 
 }  // namespace tandem

@@ -27,8 +27,8 @@ class WeightsFinder {
 
   // Returns the named file. If a job made the file, the result has the file's digest. INVALID_ARGUMENT names
   // the wrong field, relative to the JobSpec ("initial_weights.file"). The file is missing or outside the
-  // data folders, it is no file of a whole upload, or the job does not exist or has no such model. Does not
-  // check the owner of an upload.
+  // data folders, its URL is not in the cache, it is no file of a whole upload, or the job does not exist or
+  // has no such model. Does not check the owner of an upload.
   absl::StatusOr<ModelFile> Find(const v1::InitialWeights& weights) const;
 
  private:

@@ -124,7 +124,7 @@ absl::Status Daemon::OpenData(const DaemonOptions& options) {
   cache.needed = [this]() -> absl::StatusOr<Cache::Needed> {
     Cache::Needed needed;
     TANDEM_RETURN_IF_ERROR(jobs_->VisitNonTerminalJobs(
-        [&needed](const v1::Job& job) { Fetcher::AddNeeded(job.spec().dataset(), &needed); }));
+        [&needed](const v1::Job& job) { Fetcher::AddNeeded(job.spec(), &needed); }));
     // The registry does not exist during the start.
     if (registry_ == nullptr)
       return absl::UnavailableError("cannot answer yet: the daemon is starting; try again soon");

@@ -46,6 +46,13 @@ absl::Status TooMany(const std::string& user, int most) {
       kFetchDelay);
 }
 
+// Adds the content of a pinned URL.
+void AddNeededUrl(const std::string& text, Cache::Needed* needed) {
+  const absl::StatusOr<DataUrl> url = ParseDataUrl(text);
+  if (!url.ok() || url->sha256.empty()) return;
+  needed->emplace(Sha256Of(url->location).value_or(""), url->sha256);
+}
+
 absl::Status Stopping() {
   return absl::UnavailableError("the daemon is shutting down; try again when it runs");
 }
@@ -121,42 +128,37 @@ void Fetcher::Stop() {
 
 // ---- Requests.
 
-void Fetcher::Ensure(const v1::DatasetSpec& spec, const std::string& user, absl::Duration wait, Done done) {
-  v1::DatasetSpec pinned = spec;
+void Fetcher::EnsureUrls(std::vector<FieldUrl> urls, const std::string& user, absl::Duration wait,
+                         UrlsDone done) {
   Parts parts;
   FieldViolations violations;
-  for (const SourcePath& path : PathsOf(&pinned)) {
-    if (!IsUrl(*path.path)) continue;
-    const absl::StatusOr<DataUrl> url = ParseDataUrl(*path.path);
+  for (FieldUrl& one : urls) {
+    const absl::StatusOr<DataUrl> url = ParseDataUrl(one.url);
     if (!url.ok()) {
-      violations.Add(path.field, url.status().message());
+      violations.Add(one.field, url.status().message());
       continue;
     }
-    absl::StatusOr<std::shared_ptr<Item>> item = FindOrAdd(*url, path.kind, user, {});
+    absl::StatusOr<std::shared_ptr<Item>> item = FindOrAdd(*url, one.kind, user, {});
     if (!item.ok()) {
       done(item.status());
       return;
     }
-    parts.push_back({path.field, "", *std::move(item)});
+    parts.push_back({std::move(one.field), "", *std::move(item)});
   }
   if (!violations.empty()) {
     done(WithReason(violations.ToStatus(), "FETCH_FAILED"));
     return;
   }
-  Await(parts, wait, /*background=*/false,
-        [pinned, parts, done = std::move(done)](absl::Status status) mutable {
-          if (!status.ok()) {
-            done(std::move(status));
-            return;
-          }
-          size_t i = 0;
-          for (const SourcePath& path : PathsOf(&pinned)) {
-            if (!IsUrl(*path.path)) continue;
-            const Item& item = *parts[i++].item;
-            *path.path = Pin(item.fetch.url(), item.entry->sha256());
-          }
-          done(std::move(pinned));
-        });
+  Await(parts, wait, /*background=*/false, [parts, done = std::move(done)](absl::Status status) mutable {
+    if (!status.ok()) {
+      done(std::move(status));
+      return;
+    }
+    std::vector<std::string> pinned;
+    pinned.reserve(parts.size());
+    for (const Part& part : parts) pinned.push_back(Pin(part.item->fetch.url(), part.item->entry->sha256()));
+    done(std::move(pinned));
+  });
 }
 
 void Fetcher::FetchPublicSet(const std::string& name, const std::string& user, absl::Duration wait,
@@ -239,13 +241,12 @@ absl::StatusOr<std::string> Fetcher::LocalPath(const std::string& url, PathKind 
 }
 
 void Fetcher::AddNeeded(const v1::DatasetSpec& spec, Cache::Needed* needed) {
-  v1::DatasetSpec copy = spec;
-  for (const SourcePath& path : PathsOf(&copy)) {
-    if (!IsUrl(*path.path)) continue;
-    const absl::StatusOr<DataUrl> url = ParseDataUrl(*path.path);
-    if (!url.ok() || url->sha256.empty()) continue;
-    needed->emplace(Sha256Of(url->location).value_or(""), url->sha256);
-  }
+  for (const FieldUrl& one : UrlsOf(spec)) AddNeededUrl(one.url, needed);
+}
+
+void Fetcher::AddNeeded(const v1::JobSpec& spec, Cache::Needed* needed) {
+  AddNeeded(spec.dataset(), needed);
+  if (IsUrl(spec.initial_weights().file())) AddNeededUrl(spec.initial_weights().file(), needed);
 }
 
 absl::StatusOr<std::shared_ptr<Fetcher::Item>> Fetcher::FindOrAdd(const DataUrl& url, PathKind kind,

@@ -27,6 +27,7 @@
 #include "server/fetch/fetch_policy.h"
 #include "server/fetch/s3_config.h"
 #include "server/fetch/transport.h"
+#include "tandem/v1/job.pb.h"
 
 namespace tandem {
 
@@ -69,13 +70,16 @@ class Fetcher : public RemoteData {
   Fetcher(const Fetcher&) = delete;
   Fetcher& operator=(const Fetcher&) = delete;
 
-  void Ensure(const v1::DatasetSpec& spec, const std::string& user, absl::Duration wait, Done done) override;
+  void EnsureUrls(std::vector<FieldUrl> urls, const std::string& user, absl::Duration wait,
+                  UrlsDone done) override;
   absl::StatusOr<std::string> LocalPath(const std::string& url, PathKind kind) const override;
   void FetchPublicSet(const std::string& name, const std::string& user, absl::Duration wait,
                       absl::AnyInvocable<void(absl::Status)> done) override;
 
   // Adds the contents that a spec with pinned URLs names.
   static void AddNeeded(const v1::DatasetSpec& spec, Cache::Needed* needed);
+  // Adds the contents that a job names, in its data set and its initial weights.
+  static void AddNeeded(const v1::JobSpec& spec, Cache::Needed* needed);
 
   // Stops all fetches; waiters get UNAVAILABLE. A later request continues a stopped fetch. Idempotent.
   void Stop();

@@ -24,6 +24,8 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 
+constexpr char kWeights[] = "https://example.com/model.safetensors";
+
 TEST_F(FetcherTest, PinsWhatItFetches) {
   web_->Put(kTable, "a,b\n1,2\n");
   const absl::StatusOr<v1::DatasetSpec> spec = Ensure(Csv(kTable));
@@ -312,6 +314,52 @@ TEST_F(FetcherTest, NeededIsWhatIsPinned) {
   EXPECT_TRUE(needed.empty());
   Fetcher::AddNeeded(Csv(absl::StrCat(kTable, "#sha256=", *Sha256Of("x"))), &needed);
   EXPECT_EQ(needed, (Cache::Needed{{*Sha256Of(kTable), *Sha256Of("x")}}));
+}
+
+TEST_F(FetcherTest, NeededAreTheDataAndTheWeightsOfAJob) {
+  v1::JobSpec spec;
+  *spec.mutable_dataset() = Csv(absl::StrCat(kTable, "#sha256=", *Sha256Of("x")));
+  spec.mutable_initial_weights()->set_file(absl::StrCat(kWeights, "#sha256=", *Sha256Of("y")));
+  Cache::Needed needed;
+  Fetcher::AddNeeded(spec, &needed);
+  EXPECT_EQ(needed,
+            (Cache::Needed{{*Sha256Of(kTable), *Sha256Of("x")}, {*Sha256Of(kWeights), *Sha256Of("y")}}));
+  needed.clear();
+  spec.mutable_initial_weights()->set_file("model.safetensors");
+  Fetcher::AddNeeded(spec, &needed);
+  EXPECT_EQ(needed.size(), 1);
+}
+
+TEST_F(FetcherTest, UrlsOfSeveralFieldsAreFetchedTogether) {
+  web_->Put(kTable, "x");
+  web_->Put(kWeights, "y");
+  const auto ensure = [&](const std::string& weights) {
+    auto answer = std::make_shared<Answer<absl::StatusOr<std::vector<std::string>>>>();
+    fetcher_->EnsureUrls({{"spec.dataset.csv.train", kTable, PathKind::kFile},
+                          {"spec.initial_weights.file", weights, PathKind::kFile}},
+                         "ann", kLong, [answer](absl::StatusOr<std::vector<std::string>> urls) {
+                           (*answer)(std::move(urls));
+                         });
+    return answer->Get();
+  };
+  const absl::StatusOr<std::vector<std::string>> pinned = ensure(kWeights);
+  ASSERT_TRUE(pinned.ok()) << pinned.status();
+  EXPECT_THAT(*pinned, ::testing::ElementsAre(absl::StrCat(kTable, "#sha256=", *Sha256Of("x")),
+                                              absl::StrCat(kWeights, "#sha256=", *Sha256Of("y"))));
+  EXPECT_EQ(ContentOrEmpty(Local((*pinned)[1])), "y");
+  // Braces are part of a file's name, and a folder is no file.
+  for (const char* wrong : {"https://example.com/part-{0..1}", "s3://bucket/", "https://a b/c"}) {
+    const absl::Status refused = ensure(wrong).status();
+    EXPECT_EQ(GetReason(refused), "FETCH_FAILED") << wrong;
+    ASSERT_EQ(GetFieldViolations(refused).size(), 1) << wrong;
+    EXPECT_EQ(GetFieldViolations(refused)[0].field, "spec.initial_weights.file") << wrong;
+  }
+}
+
+TEST_F(FetcherTest, AUrlIsShownWithoutItsQueryAndDigest) {
+  EXPECT_EQ(ShownUrl("https://a/b"), "https://a/b");
+  EXPECT_EQ(ShownUrl("https://a/b#sha256=0"), "https://a/b");
+  EXPECT_EQ(ShownUrl("https://a/b?secret#sha256=0"), "https://a/b?...");
 }
 
 }  // namespace

@@ -72,8 +72,8 @@ void CreateJob(const Caller& caller, const v1::CreateJobRequest& request, Reply<
               if (!repeated.ok()) return reply(repeated.status());
               if (repeated->has_value()) return reply(**std::move(repeated));
             }
-            // A small request may name a large data set.
-            if (!KeepMore(user_pool, caller, requests->DataBytes(request.spec().dataset()), reply)) return;
+            // A small request may name a large data set, and may wait for data.
+            if (!KeepMore(user_pool, caller, requests->DataBytes(request.spec()), reply)) return;
             requests->AdmitWithData(caller, request.spec(),
                                     [jobs, lifecycle, uploads, user_pool, &request, reply = std::move(reply)](
                                         absl::StatusOr<AdmittedRequest> admitted) mutable {

@@ -27,13 +27,29 @@
 namespace tandem::rpc {
 namespace {
 
-// Returns true if the jobs may have different data sets.
-bool VariesDataset(const v1::Sweep& sweep) {
-  const auto is_dataset = [](const std::string& field) { return absl::StartsWith(field, "dataset"); };
+// Returns true if the jobs may have different data sets or initial weights.
+bool VariesData(const v1::Sweep& sweep) {
+  const auto is_data = [](const std::string& field) {
+    return absl::StartsWith(field, "dataset") || absl::StartsWith(field, "initial_weights");
+  };
   return std::any_of(sweep.grid().begin(), sweep.grid().end(),
-                     [&](const v1::SweepGridField& field) { return is_dataset(field.field()); }) ||
+                     [&](const v1::SweepGridField& field) { return is_data(field.field()); }) ||
          std::any_of(sweep.random().fields().begin(), sweep.random().fields().end(),
-                     [&](const v1::SweepRandomField& field) { return is_dataset(field.field()); });
+                     [&](const v1::SweepRandomField& field) { return is_data(field.field()); });
+}
+
+// The data set of a job and the file of its initial weights.
+struct JobData {
+  v1::DatasetSpec dataset;
+  std::string weights;
+};
+
+bool HasData(const v1::JobSpec& spec) { return spec.has_dataset() || spec.initial_weights().has_file(); }
+
+// Returns the same text for jobs with the same data.
+std::string DataKey(const v1::JobSpec& spec) {
+  return absl::StrCat(spec.initial_weights().file(), std::string(1, '\0'),
+                      spec.dataset().SerializeAsString());
 }
 
 // After this many invalid jobs, the remaining jobs are not checked.
@@ -53,8 +69,8 @@ struct Making {
   std::optional<SweepExpansion> expansion;
   // Keeps the jobs' data sets until the jobs exist.
   std::vector<DatasetRegistry::Hold> holds;
-  // The replacement of each data set, by the set's serialized spec.
-  std::map<std::string, v1::DatasetSpec> local;
+  // The replacement of each job's data, by DataKey.
+  std::map<std::string, JobData> local;
   // The first job whose data was not fetched yet.
   int next = 0;
 };
@@ -132,9 +148,11 @@ absl::StatusOr<AdmittedSweep> AdmitAll(const Making& making) {
     TANDEM_RETURN_IF_ERROR(making.lifecycle->CheckServing());
     if (!making.reply.is_wanted()) return absl::CancelledError("the client cancelled the call");
     SweepJob job = making.expansion->Job(i);
-    if (job.spec.has_dataset()) {
-      const auto local = making.local.find(job.spec.dataset().SerializeAsString());
-      if (local != making.local.end()) *job.spec.mutable_dataset() = local->second;
+    if (const auto local = making.local.find(DataKey(job.spec)); local != making.local.end()) {
+      if (job.spec.has_dataset()) *job.spec.mutable_dataset() = local->second.dataset;
+      if (job.spec.initial_weights().has_file()) {
+        job.spec.mutable_initial_weights()->set_file(local->second.weights);
+      }
     }
     absl::StatusOr<JobMachine::NewJob> admitted = making.requests->Admit(making.caller, job.spec);
     if (admitted.ok()) {
@@ -269,23 +287,25 @@ void Finish(const std::shared_ptr<Making>& making) {
   KeepWeights(std::make_shared<Keeping>(making, std::move(sweep), std::move(admitted->weights)));
 }
 
-// Fetches the jobs' data from `making->next` on, each data set once.
+// Fetches the jobs' data from `making->next` on, the same data once.
 void BringData(const std::shared_ptr<Making>& making) {
-  // If no varied field belongs to the data set, all jobs share the first job's.
-  const int last = VariesDataset(making->request->sweep()) ? making->expansion->jobs() : 1;
+  // If no varied field belongs to the data, all jobs share the first job's.
+  const int last = VariesData(making->request->sweep()) ? making->expansion->jobs() : 1;
   for (; making->next < last; ++making->next) {
     const SweepJob job = making->expansion->Job(making->next);
-    if (!job.spec.has_dataset()) continue;
-    std::string key = job.spec.dataset().SerializeAsString();
+    if (!HasData(job.spec)) continue;
+    std::string key = DataKey(job.spec);
     if (making->local.contains(key)) continue;
     making->requests->BringData(
-        making->caller, job.spec, [making, key = std::move(key)](absl::StatusOr<HeldDataset> dataset) {
-          if (!dataset.ok()) {
-            making->reply(OfSweep(dataset.status(), making->expansion->Job(making->next)));
+        making->caller, job.spec, [making, key = std::move(key)](absl::StatusOr<HeldJob> held) {
+          if (!held.ok()) {
+            making->reply(OfSweep(held.status(), making->expansion->Job(making->next)));
             return;
           }
-          making->local.emplace(key, std::move(dataset->spec));
-          making->holds.push_back(std::move(dataset->hold));
+          making->local.emplace(key,
+                                JobData{std::move(*held->spec.mutable_dataset()),
+                                        std::move(*held->spec.mutable_initial_weights()->mutable_file())});
+          making->holds.push_back(std::move(held->hold));
           ++making->next;
           // Post it, because the callback may run before BringData returns.
           making->user_pool->Post(making->caller.user, [making] { BringData(making); });
@@ -298,18 +318,19 @@ void BringData(const std::shared_ptr<Making>& making) {
 // Returns the most memory that the jobs take until they are created.
 int64_t BytesOf(const v1::Sweep& sweep, const SweepExpansion& expansion, const JobRequests* requests) {
   auto bytes = static_cast<int64_t>(expansion.bytes());
-  // By their hashes: Making::local has equal data sets once.
+  // By their hashes: Making::local has equal data once.
   std::set<size_t> datasets;
-  const int last = VariesDataset(sweep) ? expansion.jobs() : 1;
+  const int last = VariesData(sweep) ? expansion.jobs() : 1;
   for (int i = 0; i < last; ++i) {
     const SweepJob job = expansion.Job(i);
-    if (!job.spec.has_dataset()) continue;
+    if (!HasData(job.spec)) continue;
     const v1::DatasetSpec& dataset = job.spec.dataset();
-    const std::string key = dataset.SerializeAsString();
+    const std::string key = DataKey(job.spec);
     if (!datasets.insert(std::hash<std::string>()(key)).second) continue;
     // Counts the pinned URLs, and the set behind a name, which may be large.
-    bytes += static_cast<int64_t>(key.size() + dataset.SpaceUsedLong() + PinBytes(dataset)) +
-             requests->DataBytes(dataset);
+    bytes += static_cast<int64_t>(key.size() + dataset.SpaceUsedLong() + PinBytes(dataset) +
+                                  PinnedBytes(job.spec.initial_weights().file())) +
+             requests->DataBytes(job.spec);
   }
   return bytes;
 }

@@ -210,7 +210,7 @@ TEST_F(DatasetServiceTest, NeedsTheToken) {
 // Ends each fetch with the status that the test sets.
 class FakeRemote : public RemoteData {
  public:
-  void Ensure(const v1::DatasetSpec&, const std::string&, absl::Duration, Done done) override {
+  void EnsureUrls(std::vector<FieldUrl>, const std::string&, absl::Duration, UrlsDone done) override {
     done(absl::UnimplementedError("not here"));
   }
   absl::StatusOr<std::string> LocalPath(const std::string&, PathKind) const override {

@@ -105,11 +105,13 @@ void Begin(const Parts& parts, const Caller& caller, const v1::ForkJobRequest& r
       FindForkSource(*from, request.has_step() ? std::optional<int64_t>(request.step()) : std::nullopt);
   if (!source.ok()) return reply(source.status());
   v1::JobSpec spec = request.has_spec() ? request.spec() : from->spec();
-  // A fork starts from the checkpoint. The source's upload may be gone, or belong to another user.
-  if (UploadedWeights(spec.initial_weights()).has_value()) spec.clear_initial_weights();
+  // A fork starts from the checkpoint. The source's upload may be gone, or belong to another user. A URL
+  // would be fetched for nothing.
+  if (UploadedWeights(spec.initial_weights()).has_value() || IsUrl(spec.initial_weights().file()))
+    spec.clear_initial_weights();
   // A small request may name a large job and checkpoint, and may wait for data.
   const int64_t kept = static_cast<int64_t>(from->SpaceUsedLong() + spec.SpaceUsedLong()) + BytesOf(*source) +
-                       parts.requests->DataBytes(spec.dataset());
+                       parts.requests->DataBytes(spec);
   if (!KeepMore(parts.user_pool, caller, kept, reply)) return;
   DataNames names = source->names;
   parts.requests->AdmitWithData(

@@ -82,30 +82,29 @@ void JobRequests::AdmitWithData(const Caller& caller, const v1::JobSpec& spec,
                                 absl::AnyInvocable<void(absl::StatusOr<AdmittedRequest>)> then,
                                 std::optional<DataNames> names) const {
   if (absl::Status status = lifecycle_->CheckAcceptsJobs(); !status.ok()) return then(std::move(status));
-  BringData(caller, spec,
-            [this, caller, spec = v1::JobSpec(spec), names = std::move(names),
-             then = std::move(then)](absl::StatusOr<HeldDataset> dataset) mutable {
-              if (!dataset.ok()) return then(dataset.status());
-              if (spec.has_dataset()) *spec.mutable_dataset() = std::move(dataset->spec);
-              absl::StatusOr<JobMachine::NewJob> job =
-                  Admit(caller, spec, names.has_value() ? &*names : nullptr);
-              if (!job.ok()) return then(job.status());
-              then(AdmittedRequest{.job = *std::move(job), .hold = std::move(dataset->hold)});
-            });
+  BringData(
+      caller, spec,
+      [this, caller, names = std::move(names), then = std::move(then)](absl::StatusOr<HeldJob> held) mutable {
+        if (!held.ok()) return then(held.status());
+        absl::StatusOr<JobMachine::NewJob> job =
+            Admit(caller, held->spec, names.has_value() ? &*names : nullptr);
+        if (!job.ok()) return then(job.status());
+        then(AdmittedRequest{.job = *std::move(job), .hold = std::move(held->hold)});
+      });
 }
 
 void JobRequests::BringData(const Caller& caller, const v1::JobSpec& spec,
-                            absl::AnyInvocable<void(absl::StatusOr<HeldDataset>)> then) const {
-  if (NamesUrls(spec.dataset())) {
+                            absl::AnyInvocable<void(absl::StatusOr<HeldJob>)> then) const {
+  if (NamesUrls(spec.dataset()) || IsUrl(spec.initial_weights().file())) {
     if (absl::Status status = CheckWithoutData(caller, spec); !status.ok()) return then(std::move(status));
   }
   // Keeps the job's data set until the job exists.
   DatasetRegistry::Hold hold = registry_->HoldFor(spec.dataset().name());
-  local_data_->Ensure(
-      caller.user, spec.dataset(), kDatasetField,
-      [hold = std::move(hold), then = std::move(then)](absl::StatusOr<v1::DatasetSpec> dataset) mutable {
-        if (!dataset.ok()) return then(dataset.status());
-        then(HeldDataset{.spec = *std::move(dataset), .hold = std::move(hold)});
+  local_data_->EnsureJob(
+      caller.user, spec,
+      [hold = std::move(hold), then = std::move(then)](absl::StatusOr<v1::JobSpec> local) mutable {
+        if (!local.ok()) return then(local.status());
+        then(HeldJob{.spec = *std::move(local), .hold = std::move(hold)});
       });
 }
 
@@ -121,10 +120,18 @@ v1::Job MakeUnsubmitted(JobMachine::NewJob job) {
 
 absl::Status JobRequests::CheckWithoutData(const Caller& caller, const v1::JobSpec& spec) const {
   TANDEM_RETURN_IF_ERROR(CheckWeightsOwner(caller, spec.initial_weights(), uploads_));
-  const absl::Status status = admission_->Admit(spec).status();
+  absl::Status status;
+  if (IsUrl(spec.initial_weights().file())) {
+    // The weights decide how the data are matched to the model, so the data are checked with them.
+    v1::JobSpec without = spec;
+    without.clear_dataset();
+    status = admission_->AdmitMatched(without, DataNames()).status();
+  } else {
+    status = admission_->Admit(spec).status();
+  }
   FieldViolations violations;
   for (const FieldViolation& violation : GetFieldViolations(status)) {
-    if (!absl::StartsWith(violation.field, "spec.dataset"))
+    if (!absl::StartsWith(violation.field, kDatasetField))
       violations.Add(violation.field, violation.description);
   }
   return WithReason(violations.ToStatus(), GetReason(status));

@@ -49,9 +49,10 @@ struct AdmittedRequest {
   DatasetRegistry::Hold hold;
 };
 
-// A job's data set with its URLs pinned, and a hold that keeps it if it is registered.
-struct HeldDataset {
-  v1::DatasetSpec spec;
+// A job with the URLs of its data set and initial weights pinned, and a hold that keeps a registered data
+// set.
+struct HeldJob {
+  v1::JobSpec spec;
   DatasetRegistry::Hold hold;
 };
 
@@ -86,14 +87,14 @@ class JobRequests {
                      absl::AnyInvocable<void(absl::StatusOr<AdmittedRequest>)> then,
                      std::optional<DataNames> names = std::nullopt) const;
 
-  // Fetches a job's data and calls `then` once, on the pool or before returning. Before a fetch, checks
-  // everything about the job except its data, so that a client learns of a misspelt layer before its data is
-  // fetched. Other errors are those of LocalData::Ensure.
+  // Fetches a job's data set and initial weights, and calls `then` once, on the pool or before returning.
+  // Before a fetch, checks everything about the job except its data, so that a client learns of a misspelt
+  // layer before its data is fetched. Other errors are those of LocalData::EnsureJob.
   void BringData(const Caller& caller, const v1::JobSpec& spec,
-                 absl::AnyInvocable<void(absl::StatusOr<HeldDataset>)> then) const;
+                 absl::AnyInvocable<void(absl::StatusOr<HeldJob>)> then) const;
 
   // Returns the most memory that BringData keeps until the callback; 0 if it does not wait.
-  int64_t DataBytes(const v1::DatasetSpec& dataset) const { return local_data_->BytesOf(dataset); }
+  int64_t DataBytes(const v1::JobSpec& spec) const { return local_data_->BytesOfJob(spec); }
 
  private:
   absl::Status CheckWithoutData(const Caller& caller, const v1::JobSpec& spec) const;

@@ -12,6 +12,7 @@
 #include "server/admission/remote_data.h"
 #include "server/rpc/fair_pool.h"
 #include "tandem/v1/dataset.pb.h"
+#include "tandem/v1/job.pb.h"
 
 namespace tandem::rpc {
 
@@ -33,6 +34,11 @@ class LocalData {
   void Ensure(const std::string& user, const v1::DatasetSpec& spec, const std::string& field,
               absl::AnyInvocable<void(absl::StatusOr<v1::DatasetSpec>)> then) const;
 
+  // Like Ensure, for all data of a job: its data set and its initial weights. Fetches both at the same time.
+  // Fields begin with "spec.".
+  void EnsureJob(const std::string& user, const v1::JobSpec& spec,
+                 absl::AnyInvocable<void(absl::StatusOr<v1::JobSpec>)> then) const;
+
   // Like Ensure, for callers that cannot wait. If the data is not here, the error is DATA_BEING_FETCHED.
   // Ensure and EnsureNow may make the daemon connect to any host that a user names, so viewers must not call
   // them.
@@ -41,10 +47,14 @@ class LocalData {
 
   // Returns the most memory that Ensure keeps until the callback; 0 if it does not wait.
   int64_t BytesOf(const v1::DatasetSpec& spec) const;
+  // The same for EnsureJob.
+  int64_t BytesOfJob(const v1::JobSpec& spec) const;
 
  private:
   // Returns the expanded spec if it has URLs. Returns nullopt for an invalid spec, which other checks report.
   std::optional<v1::DatasetSpec> WithUrls(const v1::DatasetSpec& spec) const;
+  // Returns true if the initial weights are a URL that may be fetched.
+  bool HasWeightsUrl(const v1::JobSpec& spec) const;
 
   const DatasetCatalog* const datasets_;
   RemoteData* const remote_;

@@ -115,7 +115,7 @@ TEST_F(ModelServiceTest, DescribesWhatIsWrong) {
 // A cache, and a record of requests to the network behind it.
 class FakeRemote : public RemoteData {
  public:
-  void Ensure(const v1::DatasetSpec&, const std::string&, absl::Duration, Done done) override {
+  void EnsureUrls(std::vector<FieldUrl>, const std::string&, absl::Duration, UrlsDone done) override {
     ++fetches;
     done(DataBeingFetched({}));
   }

@@ -51,6 +51,17 @@ absl::Status CheckInitialWeights(const v1::Job& job, JobMachine* jobs) {
       "INITIAL_WEIGHTS_DELETED");
 }
 
+// Returns a job with the data that its next attempt reads. A checkpoint replaces the initial weights.
+absl::StatusOr<v1::JobSpec> DataToBring(const v1::Job& job) {
+  v1::JobSpec spec;
+  *spec.mutable_dataset() = job.spec().dataset();
+  if (!IsUrl(job.spec().initial_weights().file())) return spec;
+  TANDEM_ASSIGN_OR_RETURN(const std::vector<std::string> checkpoints,
+                          ListCheckpointFiles(Env::Real(), job.folder()));
+  if (checkpoints.empty()) spec.mutable_initial_weights()->set_file(job.spec().initial_weights().file());
+  return spec;
+}
+
 // Checks that the job's data are unchanged since its newest checkpoint, by the checkpoint's digests.
 // `dataset` is the job's, with its data here. Reads all data, except shards, of which the next attempt also
 // compares the labels. FAILED_PRECONDITION with the reason DATA_CHANGED.
@@ -98,14 +109,15 @@ void Resume(const Caller& caller, const std::string& name, const std::string& id
   // The job fills its owner's disk quota, whoever resumes it.
   if (absl::Status status = quotas->CheckDiskUse(job->user()); !status.ok()) return reply(std::move(status));
   const bool begins = job->state() == v1::JOB_STATE_PAUSED || job->state() == v1::JOB_STATE_FAILED;
+  const absl::StatusOr<v1::JobSpec> data = begins ? DataToBring(*job) : v1::JobSpec();
+  if (!data.ok()) return reply(data.status());
   // The request holds only the job's name.
-  if (begins && !KeepMore(user_pool, caller, local_data->BytesOf(job->spec().dataset()), reply)) {
-    return;
-  }
+  if (begins && !KeepMore(user_pool, caller, local_data->BytesOfJob(*data), reply)) return;
   auto resume = [jobs, datasets, name, id, most, job = *job, checks_data = begins && !accept_changed_data,
-                 reply = std::move(reply)](absl::StatusOr<v1::DatasetSpec> dataset) mutable {
-    if (!dataset.ok()) return reply(dataset.status());
-    if (absl::Status same = checks_data ? CheckDataUnchanged(job, *dataset, datasets) : absl::OkStatus();
+                 reply = std::move(reply)](absl::StatusOr<v1::JobSpec> local) mutable {
+    if (!local.ok()) return reply(local.status());
+    if (absl::Status same =
+            checks_data ? CheckDataUnchanged(job, local->dataset(), datasets) : absl::OkStatus();
         !same.ok()) {
       return reply(std::move(same));
     }
@@ -125,9 +137,9 @@ void Resume(const Caller& caller, const std::string& name, const std::string& id
       return;
     }
     // The cache may have evicted the data since.
-    local_data->Ensure(caller.user, job->spec().dataset(), "spec.dataset", std::move(resume));
+    local_data->EnsureJob(caller.user, *data, std::move(resume));
   } else {
-    resume(job->spec().dataset());
+    resume(*data);
   }
 }
 

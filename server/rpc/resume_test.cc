@@ -171,10 +171,12 @@ TEST_F(ResumeTest, FromACheckpointOfWhichTheDatabaseDoesNotKnow) {
 // Has all data at once, or after being told.
 class SlowRemote : public RemoteData {
  public:
-  void Ensure(const v1::DatasetSpec& spec, const std::string&, absl::Duration, Done done) override {
-    if (!slow) return done(spec);
+  void EnsureUrls(std::vector<FieldUrl> urls, const std::string&, absl::Duration, UrlsDone done) override {
+    std::vector<std::string> same;
+    for (const FieldUrl& one : urls) same.push_back(one.url);
+    if (!slow) return done(same);
     MutexLock lock(&mutex_);
-    waits_ = [spec, done = std::move(done)]() mutable { done(spec); };
+    waits_ = [same, done = std::move(done)]() mutable { done(same); };
   }
   absl::StatusOr<std::string> LocalPath(const std::string&, PathKind) const override { return "/nowhere"; }
   void FetchPublicSet(const std::string&, const std::string&, absl::Duration,

@@ -391,10 +391,11 @@ void AddSweep(Command app, Session& session, int& exit_code) {
       .ValueName("PATH=VALUE")
       .OneValueEach();
   command
-      .AddOption("--weights", options->weights,
-                 "Upload this safetensors file of this machine, and start all jobs from its weights "
-                 "(initial_weights)")
-      .ValueName("FILE");
+      .AddOption(
+          "--weights", options->weights,
+          "Start all jobs from the weights in this safetensors file (initial_weights): upload a file of "
+          "this machine, or have the daemon fetch a URL")
+      .ValueName("FILE|URL");
   command.AddFlag("-w,--wait", options->wait, "Follow the jobs until all have ended, and show their results");
   command.AddFlag("--check", options->check, "Check and list all jobs, and submit none");
   command.AddOption("--request-id", options->request_id, "An id that makes a repeated command harmless")

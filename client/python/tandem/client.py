@@ -103,7 +103,8 @@ class Client:
                request_id: str = "") -> Job:
         """Submits a job, durably, and returns it. Waits while the daemon fetches its data.
 
-        `weights` is a safetensors file of this machine. It is uploaded, and the job starts from its weights (`initial_weights.file`). The
+        `weights` is a safetensors file. The job starts from its weights (`initial_weights.file`). The daemon fetches a URL
+        ("https://...", "s3://..."). A file of this machine is uploaded. The
         daemon keeps the upload for a week after its last use, so that the next call sends nothing. The job keeps the file itself. Raises
         InvalidRequest if the job has a source of initial_weights, too.
 
@@ -131,12 +132,15 @@ class Client:
         if given is not None:
             raise InvalidRequest(f"weights: is {os.fspath(weights)}, but the job has initial_weights.{given}; give only one of them",
                                  "INVALID_ARGUMENT")
-        path = pathlib.Path(weights)
-        if not path.is_file():
-            raise InvalidRequest(f"weights: there is no file {path}", "INVALID_ARGUMENT")
         # The caller's message stays as it is.
         copy = job_pb2.JobSpec()
         copy.CopyFrom(spec)
+        if isinstance(weights, str) and "://" in weights:
+            copy.initial_weights.file = weights
+            return copy
+        path = pathlib.Path(weights)
+        if not path.is_file():
+            raise InvalidRequest(f"weights: there is no file {path}", "INVALID_ARGUMENT")
         copy.initial_weights.file = f"{self.datasets._upload_files([(path.name, path)])}/{path.name}"
         return copy
 

@@ -214,6 +214,12 @@ def check_weights(client: tandem.Client, job: tandem.Job) -> None:
     wanted, model = job.model(), begun.model()
     for name, array in wanted.items():
         assert (model[name] == array).all(), name
+    # The daemon fetches a URL, but from no private address.
+    try:
+        client.validate(spec, weights="http://127.0.0.1:9/a.safetensors")
+        raise AssertionError("a private address was allowed")
+    except tandem.TandemError as error:
+        assert "initial_weights.file" in str(error) and "may not fetch from there" in str(error), error
     for wrong in (lambda: client.submit(spec, {"initial_weights.file": "a.safetensors"}, weights=path),
                   lambda: client.submit(spec, weights=SCRATCH / "none.safetensors")):
         try:
