@@ -29,11 +29,10 @@ MatrixSize MatrixSizeOf(const Shape& gradient) {
 
 }  // namespace
 
-GradientReduction::GradientReduction(Graph* graph, double scale, double share,
-                                     absl::Span<const ValueId> parameters, const v1::AllReduce& settings)
+GradientReduction::GradientReduction(Graph* graph, double scale, absl::Span<const ValueId> parameters,
+                                     const v1::AllReduce& settings)
     : graph_(graph),
       scale_(scale),
-      share_(share),
       rank_(settings.has_compression() ? settings.compression().rank() : 0),
       parameters_(parameters.begin(), parameters.end()),
       gradients_(parameters.size(), kNoValue),
@@ -120,6 +119,12 @@ absl::Status GradientReduction::ReduceOthers(Bucket& bucket) {
     TANDEM_ASSIGN_OR_RETURN(const ValueId other,
                             graph_->Add(std::make_shared<MatmulOp>(!one.tall), {one.error, one.basis}));
     inputs.push_back(other);
+    TANDEM_ASSIGN_OR_RETURN(const ValueId product,
+                            graph_->Add(std::make_shared<MatmulOp>(false, /*transpose_b=*/true),
+                                        {one.tall ? other : one.basis, one.tall ? one.basis : other}));
+    TANDEM_RETURN_IF_ERROR(
+        graph_->AddNode(std::make_shared<AccumulateGradientOp>(-1, /*overwrite=*/false), {one.error, product})
+            .status());
   }
   TANDEM_ASSIGN_OR_RETURN(const std::vector<ValueId> outputs, AddAllReduce(std::move(inputs)));
   for (size_t i = 0; i < outputs.size(); ++i) bucket.factored[i].other = outputs[i];
@@ -128,10 +133,8 @@ absl::Status GradientReduction::ReduceOthers(Bucket& bucket) {
 
 absl::Status GradientReduction::Restore(const Bucket& bucket) {
   for (const Factored& one : bucket.factored) {
-    // The error has the gradient's unit before the reduction scales it.
-    TANDEM_ASSIGN_OR_RETURN(const ValueId matrix,
-                            graph_->Add(std::make_shared<RestoreGradientOp>(share_ / scale_, one.tall),
-                                        {one.basis, one.other, one.error, one.start}));
+    TANDEM_ASSIGN_OR_RETURN(const ValueId matrix, graph_->Add(std::make_shared<RestoreGradientOp>(one.tall),
+                                                              {one.basis, one.other, one.start}));
     const Shape& shape = graph_->value(gradients_[one.parameter]).shape;
     TANDEM_ASSIGN_OR_RETURN(reduced_[one.parameter],
                             graph_->Add(std::make_shared<ReshapeOp>(Shape(shape)), {matrix}));

@@ -39,15 +39,18 @@ inline bool IsOfCompression(absl::string_view variable) { return absl::StartsWit
 //   M = error + gradient        each replica its own
 //   P = all-reduce of M Q       with the bucket; then its columns become orthonormal
 //   Q = all-reduce of M^T P     after the next bucket has begun, so that P's reduction overlaps too
-//   gradient = P Q^T            after all buckets; error = M - share gradient
+//   error = M - P (M^T P)^T     each replica its own M^T P
+//   gradient = P Q^T            after all buckets
+//
+// The errors' sum is the difference between the sum of M and the gradient. A replica does not subtract the
+// common gradient, because its own difference from the other replicas would then pile up in its error.
 //
 // If M has more rows than columns, M^T takes its place, so that the orthonormal factor is the smaller one.
 class GradientReduction {
  public:
-  // Gradients become the sum over replicas of `scale` times the gradient. `share` is this replica's share of
-  // the batch. `parameters` are those of `graph`, in the order of the layers. `graph` must outlive this
-  // object. `settings` has its defaults.
-  GradientReduction(Graph* graph, double scale, double share, absl::Span<const ValueId> parameters,
+  // Gradients become the sum over replicas of `scale` times the gradient. `parameters` are those of
+  // `graph`, in the order of the layers. `graph` must outlive this object. `settings` has its defaults.
+  GradientReduction(Graph* graph, double scale, absl::Span<const ValueId> parameters,
                     const v1::AllReduce& settings);
 
   // Adds the gradient of a parameter, by its position. Call it for each parameter, in any order.
@@ -61,7 +64,7 @@ class GradientReduction {
   struct Factored {
     size_t parameter = 0;
     bool tall = false;         // Whether the matrix has more rows than columns.
-    ValueId error = kNoValue;  // M, until the gradient is restored.
+    ValueId error = kNoValue;  // M, until Q is reduced.
     ValueId start = kNoValue;
     ValueId basis = kNoValue;  // P, reduced.
     ValueId other = kNoValue;  // Q, reduced.
@@ -75,7 +78,7 @@ class GradientReduction {
 
   // Reduces the gradients of the bucket, or their factors P.
   absl::Status Reduce(Bucket& bucket);
-  // Reduces the factors Q of the bucket.
+  // Reduces the factors Q of the bucket, and computes the errors.
   absl::Status ReduceOthers(Bucket& bucket);
   // Computes the gradients of the bucket from their factors.
   absl::Status Restore(const Bucket& bucket);
@@ -85,7 +88,6 @@ class GradientReduction {
 
   Graph* const graph_;
   const double scale_;
-  const double share_;
   const int64_t rank_;  // 0: no compression.
   const std::vector<ValueId> parameters_;
   std::vector<Bucket> buckets_;     // In the order of their reductions.

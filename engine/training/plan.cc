@@ -56,6 +56,13 @@ class MemoryTally {
     for (const auto& [name, value] : variables_) total += DenseBytes(value);
     return total;
   }
+  int64_t residual_bytes() const {
+    int64_t total = 0;
+    for (const auto& [name, value] : variables_) {
+      if (value.variable_kind == VariableKind::kResidual) total += DenseBytes(value);
+    }
+    return total;
+  }
   int64_t resident_bytes() const {
     int64_t total = 0;
     for (const auto& [name, value] : variables_) {
@@ -288,9 +295,10 @@ absl::StatusOr<JobPlan> PlanChecked(const v1::JobSpec& spec, const DatasetInfo& 
       (dataset.memory_bytes + OrderBytes(spec, length.epochs, dataset) +
        Evaluator::HostBytes(training, ValidationTargetOf(dataset), dataset.validation_samples));
   // A copy of the variables for writing a checkpoint, for each replica whose variables differ.
-  const int64_t copies = steps_alone ? static_cast<int64_t>(loads.size()) : 1;
   if (!spec.checkpoints().off()) {
-    plan.host_memory_bytes += copies * (tally.variable_bytes() - plan.resident_bytes);
+    const int64_t bytes = tally.variable_bytes() - plan.resident_bytes;
+    const int64_t own_bytes = steps_alone ? bytes : tally.residual_bytes();
+    plan.host_memory_bytes += bytes + (static_cast<int64_t>(loads.size()) - 1) * own_bytes;
   }
   if (training.report_parameters()) plan.host_memory_bytes += 2 * reported * SizeOf(dtype);
   // Samples are assembled on the host before they are copied to a device.

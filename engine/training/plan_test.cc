@@ -71,6 +71,17 @@ TEST(PlanTest, ReportsOfParametersKeepTwoCopies) {
   EXPECT_EQ(reporting->host_memory_bytes, plain->host_memory_bytes + 2 * 4 * 431080);
 }
 
+// Rank 0 gathers the errors of all replicas to write a checkpoint.
+TEST(PlanTest, CheckpointsHaveTheErrorsOfEachReplica) {
+  const auto host_bytes = [](const std::string& more) {
+    return PlanJob(Lenet("replicas { count: 4 " + more + " }"), kFashion)->host_memory_bytes;
+  };
+  // The bytes of all weights, and of their factors.
+  const int64_t errors = 4 * (20 * 25 + 50 * 500 + 500 * 800 + 10 * 500);
+  const int64_t starts = 4 * 4 * (25 + 500 + 800 + 500);
+  EXPECT_EQ(host_bytes("all_reduce { compression { rank: 4 } }"), host_bytes("") + 4 * errors + starts);
+}
+
 TEST(PlanTest, AMatrixTooLargeToBeMadeOrthogonalIsRefused) {
   const std::string orthogonal = "model { weight_initializer { orthogonal {} } layers { dense { units: ";
   EXPECT_TRUE(PlanJob(Lenet(orthogonal + "10 } } }"), kFashion).ok());

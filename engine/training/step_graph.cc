@@ -330,8 +330,7 @@ absl::StatusOr<Backward> AddBackward(const v1::JobSpec& spec, const DatasetInfo&
   }
   absl::optional<GradientReduction> reduction;
   if (shape.replicas > 1 && !shape.is_early) {
-    const double share = static_cast<double>(share_samples) / static_cast<double>(shape.batch_samples);
-    reduction.emplace(&graph, scale.share, share, backward.targets, spec.replicas().all_reduce());
+    reduction.emplace(&graph, scale.share, backward.targets, spec.replicas().all_reduce());
   }
   std::vector<ValueId> summed(backward.targets.size(), kNoValue);
   const auto take = [&](size_t i, ValueId gradient) -> absl::Status {
@@ -363,25 +362,19 @@ ValueId AddZero(const Value& like, Graph& graph) {
   return graph.AddConstant(0, like.dtype, Shape(like.shape));
 }
 
-// Adds the restoring of a gradient that the other replicas sent by factors. `reduced` has the factors.
-absl::StatusOr<ValueId> AddIdleRestoring(const Graph& others, const Node& node,
-                                         const std::map<ValueId, ValueId>& reduced, Graph& graph) {
-  using Restore = RestoreGradientOp;
-  const auto declare = [&](int input) {
-    const Value& value = others.value(node.inputs[input]);
-    return graph.AddVariable(value.name, value.variable_kind, value.dtype, value.shape);
-  };
-  return graph.Add(std::make_shared<Restore>(/*share=*/0, static_cast<const Restore&>(*node.op).tall),
-                   {reduced.at(node.inputs[Restore::kBasis]), reduced.at(node.inputs[Restore::kOther]),
-                    declare(Restore::kError), declare(Restore::kStart)});
-}
-
 // Adds the reductions of `others` to the graph of a replica without samples, and the resulting updates of
-// running statistics and of the state of compression. Returns the results of the reductions, and restored
+// running statistics and of the factors of compression. Returns the results of the reductions, and restored
 // gradients, by the values of `others`. A scale of 0 makes this replica's part zero, because the reduction
 // may overwrite its zeros. The replica keeps its errors for its next step.
 absl::StatusOr<std::map<ValueId, ValueId>> AddIdleReductions(const Graph& others, Graph& graph) {
   const auto variable = [&](ValueId id) { return graph.FindVariable(others.value(id).name); };
+  const auto declare = [&](ValueId id) {
+    const Value& value = others.value(id);
+    return graph.AddVariable(value.name, value.variable_kind, value.dtype, value.shape);
+  };
+  for (const ValueId id : others.variables()) {
+    if (others.value(id).variable_kind == VariableKind::kResidual) declare(id);
+  }
   std::map<ValueId, ValueId> reduced;
   for (const Node& node : others.nodes()) {
     if (node.op->kind() == "all_reduce") {
@@ -395,7 +388,11 @@ absl::StatusOr<std::map<ValueId, ValueId>> AddIdleReductions(const Graph& others
     } else if (node.op->kind() == "orthonormalize") {
       TANDEM_ASSIGN_OR_RETURN(reduced[node.outputs[0]], graph.Add(node.op, {reduced.at(node.inputs[0])}));
     } else if (node.op->kind() == "restore_gradient") {
-      TANDEM_ASSIGN_OR_RETURN(const ValueId gradient, AddIdleRestoring(others, node, reduced, graph));
+      using Restore = RestoreGradientOp;
+      TANDEM_ASSIGN_OR_RETURN(const ValueId gradient,
+                              graph.Add(node.op, {reduced.at(node.inputs[Restore::kBasis]),
+                                                  reduced.at(node.inputs[Restore::kOther]),
+                                                  declare(node.inputs[Restore::kStart])}));
       // A reshape follows.
       const Node& reshape = others.node(node.id + 1);
       TANDEM_ASSIGN_OR_RETURN(reduced[reshape.outputs[0]], graph.Add(reshape.op, {gradient}));

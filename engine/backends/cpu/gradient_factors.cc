@@ -72,18 +72,12 @@ absl::Status LowerRestoreGradient(Lowering& lowering, const Node& node) {
   TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.outputs[0]));
   TANDEM_ASSIGN_OR_RETURN(const Region basis, lowering.GetPlain(node.inputs[RestoreGradientOp::kBasis]));
   TANDEM_ASSIGN_OR_RETURN(const Region other, lowering.GetPlain(node.inputs[RestoreGradientOp::kOther]));
-  Region variables[2];
-  const int inputs[2] = {RestoreGradientOp::kError, RestoreGradientOp::kStart};
-  for (int i = 0; i < 2; ++i) {
-    TANDEM_RETURN_IF_ERROR(lowering.GetPlain(node.inputs[inputs[i]]).status());
-    TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.Home(node.inputs[inputs[i]]));
-    if (!home.layout.plain()) {
-      return absl::InternalError("cpu: restore_gradient of a matrix that is not row-major");
-    }
-    variables[i] = home.region;
+  TANDEM_RETURN_IF_ERROR(lowering.GetPlain(node.inputs[RestoreGradientOp::kStart]).status());
+  TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.Home(node.inputs[RestoreGradientOp::kStart]));
+  if (!home.layout.plain()) {
+    return absl::InternalError("cpu: restore_gradient with a factor that is not row-major");
   }
-  const Region error = variables[0];
-  const Region start = variables[1];
+  const Region start = home.region;
   const Region grad = lowering.DefinePlain(node.outputs[0]);
   const Shape& shape = lowering.shape(node.outputs[0]);
   const int64_t rows = shape[0];
@@ -91,9 +85,9 @@ absl::Status LowerRestoreGradient(Lowering& lowering, const Node& node) {
   const int64_t rank = lowering.shape(node.inputs[RestoreGradientOp::kBasis])[1];
   const Region turned = lowering.Scratch(columns * rank * static_cast<int64_t>(sizeof(float)));
   lowering.Emit({.name = "restore_gradient",
-                 .reads = {basis, other, error},
-                 .writes = {grad, error, start, turned},
-                 .run = [=, share = static_cast<float>(op.share), tall = op.tall](const RunContext& run) {
+                 .reads = {basis, other},
+                 .writes = {grad, start, turned},
+                 .run = [=, tall = op.tall](const RunContext& run) {
                    const float* const left = run.At<const float>(tall ? other : basis);
                    const float* const right = run.At<const float>(tall ? basis : other);
                    float* const right_turned = run.At<float>(turned);
@@ -103,22 +97,19 @@ absl::Status LowerRestoreGradient(Lowering& lowering, const Node& node) {
                    run.team->For(rows, [&](int64_t begin, int64_t end) {
                      for (int64_t i = begin; i < end; ++i) {
                        float* const y = run.At<float>(grad) + i * columns;
-                       float* const e = run.At<float>(error) + i * columns;
                        std::fill_n(y, columns, 0.0f);
                        for (int64_t k = 0; k < rank; ++k) {
                          const float factor = left[i * rank + k];
                          const float* const row = right_turned + k * columns;
                          for (int64_t j = 0; j < columns; ++j) y[j] += factor * row[j];
                        }
-                       if (share == 0) continue;
-                       for (int64_t j = 0; j < columns; ++j) e[j] -= share * y[j];
                      }
                    });
                    const float* const next = run.At<const float>(other);
                    std::copy_n(next, (tall ? rows : columns) * rank, run.At<float>(start));
                    return absl::OkStatus();
                  }});
-  for (const int i : op.MutatedInputs()) lowering.Changed(node.inputs[i]);
+  lowering.Changed(node.inputs[RestoreGradientOp::kStart]);
   return absl::OkStatus();
 }
 

@@ -30,7 +30,7 @@ absl::StatusOr<Region> PlainHome(Lowering& lowering, ValueId variable) {
   TANDEM_RETURN_IF_ERROR(lowering.SettleVariable(variable, plain));
   TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.HomeAsMade(variable));
   if (home.layout == plain) return home.region;
-  return absl::InternalError("restore_gradient of a matrix that is not row-major");
+  return absl::InternalError("restore_gradient with a factor that is not row-major");
 }
 
 absl::Status LowerRestoreGradient(Lowering& lowering, const Node& node) {
@@ -38,27 +38,24 @@ absl::Status LowerRestoreGradient(Lowering& lowering, const Node& node) {
   TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.outputs[0]));
   TANDEM_ASSIGN_OR_RETURN(const Region basis, lowering.GetPlain(node.inputs[RestoreGradientOp::kBasis]));
   TANDEM_ASSIGN_OR_RETURN(const Region other, lowering.GetPlain(node.inputs[RestoreGradientOp::kOther]));
-  TANDEM_ASSIGN_OR_RETURN(const Region error, PlainHome(lowering, node.inputs[RestoreGradientOp::kError]));
   TANDEM_ASSIGN_OR_RETURN(const Region start, PlainHome(lowering, node.inputs[RestoreGradientOp::kStart]));
   const Region grad = lowering.DefinePlain(node.outputs[0]);
   GradientFactors factors;
   factors.rows = lowering.shape(node.outputs[0])[0];
   factors.columns = lowering.shape(node.outputs[0])[1];
   factors.rank = lowering.shape(node.inputs[RestoreGradientOp::kBasis])[1];
-  factors.share = static_cast<float>(op.share);
   factors.tall = op.tall;
   lowering.Emit({.name = "restore_gradient",
-                 .reads = {basis, other, error},
-                 .writes = {grad, error, start},
+                 .reads = {basis, other},
+                 .writes = {grad, start},
                  .run = [=](const RunContext& run) {
                    GradientFactors own = factors;
                    own.basis = run.At<const float>(basis);
                    own.other = run.At<const float>(other);
-                   RestoreGradient(own, run.At<float>(error), run.At<float>(start), run.At<float>(grad),
-                                   run.stream);
+                   RestoreGradient(own, run.At<float>(start), run.At<float>(grad), run.stream);
                    return absl::OkStatus();
                  }});
-  for (const int i : op.MutatedInputs()) lowering.Changed(node.inputs[i]);
+  lowering.Changed(node.inputs[RestoreGradientOp::kStart]);
   return absl::OkStatus();
 }
 

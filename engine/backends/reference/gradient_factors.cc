@@ -58,7 +58,6 @@ absl::Status RestoreGradient(const KernelCall& call) {
   const auto& op = call.op<RestoreGradientOp>();
   const absl::Span<const double> basis = Numbers(call.inputs[RestoreGradientOp::kBasis]);
   const absl::Span<const double> other = Numbers(call.inputs[RestoreGradientOp::kOther]);
-  const absl::Span<double> error = Numbers(call.inputs[RestoreGradientOp::kError]);
   const absl::Span<double> start = Numbers(call.inputs[RestoreGradientOp::kStart]);
   const absl::Span<double> grad = Numbers(call.outputs[0]);
   const absl::Span<const double> left = op.tall ? other : basis;
@@ -70,7 +69,6 @@ absl::Status RestoreGradient(const KernelCall& call) {
       double sum = 0;
       for (int64_t k = 0; k < rank; ++k) sum += left[row * rank + k] * right[column * rank + k];
       grad[row * shape[1] + column] = sum;
-      if (op.share != 0) error[row * shape[1] + column] -= op.share * sum;
     }
   }
   for (size_t i = 0; i < start.size(); ++i) start[i] = other[i];

@@ -1,8 +1,5 @@
 #include "engine/graph/ops/gradient_factors.h"
 
-#include <cmath>
-
-#include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/graph/ops/input_rules.h"
 
@@ -27,27 +24,24 @@ OpCost OrthonormalizeOp::Cost(absl::Span<const TensorType> inputs,
   return cost;
 }
 
-std::string RestoreGradientOp::attributes() const {
-  return absl::StrCat("share=", share, tall ? " tall" : "");
-}
+std::string RestoreGradientOp::attributes() const { return tall ? "tall" : ""; }
 
 absl::StatusOr<std::vector<TensorType>> RestoreGradientOp::Infer(absl::Span<const TensorType> inputs) const {
-  TANDEM_RETURN_IF_ERROR(CheckInputCount(*this, inputs, 4, 4));
-  TANDEM_RETURN_IF_ERROR(CheckOneFloatingType(*this, inputs, 0, 3));
+  TANDEM_RETURN_IF_ERROR(CheckInputCount(*this, inputs, 3, 3));
+  TANDEM_RETURN_IF_ERROR(CheckOneFloatingType(*this, inputs, 0, 2));
   for (size_t i = 0; i < inputs.size(); ++i) TANDEM_RETURN_IF_ERROR(CheckRank(*this, inputs, i, 2));
-  if (!std::isfinite(share)) return InputError(*this, inputs, absl::StrCat("share is ", share));
-  const Shape& error = inputs[kError].shape;
-  const int64_t rank = inputs[kBasis].shape[1];
-  TANDEM_RETURN_IF_ERROR(CheckShape(*this, inputs, kBasis, Shape({error[tall ? 1 : 0], rank})));
-  TANDEM_RETURN_IF_ERROR(CheckShape(*this, inputs, kOther, Shape({error[tall ? 0 : 1], rank})));
-  TANDEM_RETURN_IF_ERROR(CheckShape(*this, inputs, kStart, inputs[kOther].shape));
-  return std::vector<TensorType>{inputs[kError]};
+  const Shape& basis = inputs[kBasis].shape;
+  const Shape& other = inputs[kOther].shape;
+  TANDEM_RETURN_IF_ERROR(CheckShape(*this, inputs, kOther, Shape({other[0], basis[1]})));
+  TANDEM_RETURN_IF_ERROR(CheckShape(*this, inputs, kStart, other));
+  return std::vector<TensorType>{
+      {inputs[kBasis].dtype, tall ? Shape({other[0], basis[0]}) : Shape({basis[0], other[0]})}};
 }
 
 OpCost RestoreGradientOp::Cost(absl::Span<const TensorType> inputs,
                                absl::Span<const TensorType> outputs) const {
   const auto rank = static_cast<double>(inputs[kBasis].shape[1]);
-  return WithFlops(Op::Cost(inputs, outputs), 2 * rank + 2, outputs);
+  return WithFlops(Op::Cost(inputs, outputs), 2 * rank, outputs);
 }
 
 }  // namespace tandem

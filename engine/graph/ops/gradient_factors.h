@@ -27,31 +27,28 @@ class OrthonormalizeOp final : public Op {
   OpCost Cost(absl::Span<const TensorType> inputs, absl::Span<const TensorType> outputs) const override;
 };
 
-// restore_gradient(basis, other, error, start) -> grad [rows, columns]:
+// restore_gradient(basis, other, start) -> grad [rows, columns]:
 //
 //   grad = basis other^T      basis [rows, rank], other [columns, rank]
-//   error -= share grad       error [rows, columns]
 //   start = other             start [columns, rank]
 //
 // If `tall`: grad = other basis^T, basis is [columns, rank], and other and start are [rows, rank].
-// Changes error and start in place: variables. Each element of grad has the same bits for any number of
+// Changes start in place: a variable. Each element of grad has the same bits for any number of
 // threads. Not differentiable.
 class RestoreGradientOp final : public Op {
  public:
-  RestoreGradientOp(double share, bool tall) : share(share), tall(tall) {}
+  explicit RestoreGradientOp(bool tall) : tall(tall) {}
   absl::string_view kind() const override { return "restore_gradient"; }
   std::string attributes() const override;
   absl::StatusOr<std::vector<TensorType>> Infer(absl::Span<const TensorType> inputs) const override;
-  std::vector<int> MutatedInputs() const override { return {kError, kStart}; }
+  std::vector<int> MutatedInputs() const override { return {kStart}; }
   OpCost Cost(absl::Span<const TensorType> inputs, absl::Span<const TensorType> outputs) const override;
 
   static constexpr int kBasis = 0;
   static constexpr int kOther = 1;
-  static constexpr int kError = 2;
-  static constexpr int kStart = 3;
+  static constexpr int kStart = 2;
 
-  double share;  // Finite. If it is 0, error keeps its value.
-  bool tall;     // Whether grad has more rows than columns.
+  bool tall;  // Whether grad has more rows than columns.
 };
 
 }  // namespace tandem

@@ -58,7 +58,7 @@ void Orthonormalize(const float* x, int64_t rows, int64_t columns, double depend
   Launch(OrthonormalizeKernel, Grid{1}, Threads(), stream, rows, columns, dependent, x, basis, y);
 }
 
-void RestoreGradient(const GradientFactors& factors, float* error, float* start, float* grad, Stream stream) {
+void RestoreGradient(const GradientFactors& factors, float* start, float* grad, Stream stream) {
   ForEach(factors.rows * factors.columns, stream, [=] __device__(int64_t i) {
     const int64_t row = i / factors.columns;
     const int64_t column = i - row * factors.columns;
@@ -67,7 +67,6 @@ void RestoreGradient(const GradientFactors& factors, float* error, float* start,
     float sum = 0;
     for (int64_t k = 0; k < factors.rank; ++k) sum += left[k] * right[k];
     grad[i] = sum;
-    if (factors.share != 0) error[i] -= factors.share * sum;
   });
   const int64_t numbers = (factors.tall ? factors.rows : factors.columns) * factors.rank;
   ForEach(numbers, stream, [=] __device__(int64_t i) { start[i] = factors.other[i]; });

@@ -19,10 +19,9 @@ struct GradientFactors {
   int64_t rows = 0;     // Of the gradient.
   int64_t columns = 0;  // Of the gradient.
   int64_t rank = 0;
-  float share = 0;
   bool tall = false;
 };
-void RestoreGradient(const GradientFactors& factors, float* error, float* start, float* grad, Stream stream);
+void RestoreGradient(const GradientFactors& factors, float* start, float* grad, Stream stream);
 
 }  // namespace tandem::cuda
 
