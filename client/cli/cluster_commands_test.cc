@@ -118,6 +118,51 @@ TEST_F(ClusterCommandsTest, AJobIsCheckedForTheCluster) {
   }
 }
 
+TEST_F(ClusterCommandsTest, ASweepTrainsOnTheCluster) {
+  v1::CreateSweepRequest asked;
+  daemon_.create_sweep = [&](const v1::CreateSweepRequest& request, v1::Sweep* sweep) {
+    asked = request;
+    sweep->set_name("sweeps/lenet-1");
+    return grpc::Status::OK;
+  };
+  const std::string plain = Write("plain.yaml", "name: lenet\n");
+  const std::string sweep = Write("sweep.yaml",
+                                  "base: {name: lenet, cluster: {ssh: {nodes: 2}}}\n"
+                                  "grid: [{field: training.seed, values: [1, 2]}]\n");
+  EXPECT_EQ(Run({"sweep", sweep, "--on", "ssh"}), 0) << terminal_.err();
+  EXPECT_EQ(asked.sweep().base().cluster().ssh().nodes(), 2);
+  EXPECT_EQ(Run({"sweep", sweep, "--on", "slurm"}), 0) << terminal_.err();
+  EXPECT_TRUE(asked.sweep().base().cluster().has_slurm());
+  EXPECT_EQ(Run({"sweep", plain, "--grid", "training.seed=1,2", "--on", "ssh"}), 0) << terminal_.err();
+  EXPECT_TRUE(asked.sweep().base().cluster().has_ssh());
+  FakeTerminal wrong;
+  wrong.environment = terminal_.environment;
+  EXPECT_EQ(RunCommand({"sweep", sweep, "--on", "pbs"}, wrong), 2);
+  EXPECT_EQ(wrong.err(), "--on: is \"pbs\"; the kinds of clusters are slurm and ssh\n");
+}
+
+TEST_F(ClusterCommandsTest, AForkTrainsOnTheCluster) {
+  daemon_.get_job = [](const v1::GetJobRequest&, v1::Job* job) {
+    *job = Job("jobs/lenet-1", v1::JOB_STATE_SUCCEEDED);
+    job->mutable_spec()->mutable_cluster()->mutable_ssh()->set_nodes(2);
+    return grpc::Status::OK;
+  };
+  v1::ForkJobRequest asked;
+  daemon_.fork_job = [&](const v1::ForkJobRequest& request, v1::Job* job) {
+    asked = request;
+    *job = Job("jobs/lenet-2", v1::JOB_STATE_QUEUED);
+    return grpc::Status::OK;
+  };
+  EXPECT_EQ(Run({"fork", "lenet-1", "--on", "ssh"}), 0) << terminal_.err();
+  EXPECT_EQ(asked.spec().cluster().ssh().nodes(), 2);
+  EXPECT_EQ(Run({"fork", "lenet-1", "--on", "slurm"}), 0) << terminal_.err();
+  EXPECT_TRUE(asked.spec().cluster().has_slurm());
+  FakeTerminal wrong;
+  wrong.environment = terminal_.environment;
+  EXPECT_EQ(RunCommand({"fork", "lenet-1", "--on", "pbs"}, wrong), 2);
+  EXPECT_EQ(wrong.err(), "--on: is \"pbs\"; the kinds of clusters are slurm and ssh\n");
+}
+
 TEST_F(ClusterCommandsTest, AnAnswerOfTheDaemonIsNoLostConnection) {
   daemon_.create_job = [](const v1::CreateJobRequest&, v1::Job*) {
     return client::UnavailableStatus("cannot check the job: Slurm does not answer");

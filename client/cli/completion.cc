@@ -90,6 +90,7 @@ std::string BashWords(const std::string& kind) {
   if (kind == "TEMPLATE") words = TemplateNames();
   if (kind == "SHELL") words = {"bash", "zsh", "fish"};
   if (kind == "FORMAT") words = {"table", "wide", "json", "yaml"};
+  if (kind == "CLUSTER") words = {"slurm", "ssh"};
   if (kind == "ORDER") words = {"create_time", "name"};
   if (kind == "SPLIT") words = {"training", "validation"};
   if (kind == "METRIC") words = ShortEnumNames(*v1::Metric_descriptor());
@@ -126,6 +127,7 @@ void AppendFishOptions(const CLI::App& app, absl::string_view condition, std::st
         absl::StrAppend(text, " -a '", absl::StrJoin(ShortEnumNames(*v1::Metric_descriptor()), " "), "'");
       }
       if (kind == "FORMAT") absl::StrAppend(text, " -a 'table wide json yaml'");
+      if (kind == "CLUSTER") absl::StrAppend(text, " -a 'slurm ssh'");
       if (kind == "STATE") {
         absl::StrAppend(text, " -a '", absl::StrJoin(ShortEnumNames(*v1::JobState_descriptor()), " "), "'");
       }

@@ -78,6 +78,7 @@ TEST_F(HelpTest, CompletionIsValidShellAndKnowsCommands) {
   EXPECT_EQ(complete("tandem -o js", 2), "json\n");
   EXPECT_EQ(complete("tandem init lenet-", 2), "lenet-mnist\n");
   EXPECT_EQ(complete("tandem list --state que", 3), "queued\n");
+  EXPECT_EQ(complete("tandem sweep job.yaml --on sl", 4), "slurm\n");
   EXPECT_EQ(complete("tandem datasets remo", 2), "remove\n");
   EXPECT_EQ(complete("tandem datasets add x --image-f", 4), "--image-folder\n");
   for (const char* shell : {"zsh", "fish"}) {

@@ -47,15 +47,29 @@ void AddChanges(Command command, JobSource& source) {
                  "Change a field: PATH=VALUE, such as training.epochs=1 or model.layers[0].conv2d.filters=8")
       .ValueName("PATH=VALUE")
       .OneValueEach();
-  command
-      .AddOption("--on", source.on,
-                 "Train on this kind of cluster instead of the daemon's machine: slurm or ssh")
-      .ValueName("CLUSTER");
+  AddOn(command, source.on);
   command
       .AddOption("--weights", source.weights,
                  "Start from the weights in this safetensors file (initial_weights): upload a file of this "
                  "machine, or have the daemon fetch a URL")
       .ValueName("FILE|URL");
+}
+
+void AddOn(Command command, std::string& on) {
+  command.AddOption("--on", on, "Train on this kind of cluster instead of the daemon's machine: slurm or ssh")
+      .ValueName("CLUSTER");
+}
+
+bool CheckOn(Session& session, const std::string& on) {
+  if (on.empty() || on == "slurm" || on == "ssh") return true;
+  session.terminal().Err(
+      Printable(absl::StrCat("--on: is \"", on, "\"; the kinds of clusters are slurm and ssh\n")));
+  return false;
+}
+
+void ApplyOn(const std::string& on, v1::JobSpec* spec) {
+  if (on == "slurm") spec->mutable_cluster()->mutable_slurm();
+  if (on == "ssh") spec->mutable_cluster()->mutable_ssh();
 }
 
 bool MayTakeWeights(Session& session, const std::string& weights, const std::string& name,
@@ -90,11 +104,7 @@ int UploadWeights(Session& session, client::Client& client, const std::string& w
 }
 
 absl::optional<client::JobFile> ReadJob(Session& session, const JobSource& source) {
-  if (!source.on.empty() && source.on != "slurm" && source.on != "ssh") {
-    session.terminal().Err(
-        absl::StrCat("--on: is \"", source.on, "\"; the kinds of clusters are slurm and ssh\n"));
-    return absl::nullopt;
-  }
+  if (!CheckOn(session, source.on)) return absl::nullopt;
   absl::StatusOr<client::JobFile> file = client::ReadJobFile(source.file);
   if (!file.ok()) {
     session.terminal().Err(absl::StrCat(file.status().message(), "\n"));
@@ -102,9 +112,7 @@ absl::optional<client::JobFile> ReadJob(Session& session, const JobSource& sourc
   }
   if (!ApplyOverrides(session, source, &file->spec)) return absl::nullopt;
   if (!MayTakeWeights(session, source.weights, file->name, file->spec)) return absl::nullopt;
-  // Keeps the cluster's fields in the file.
-  if (source.on == "slurm") file->spec.mutable_cluster()->mutable_slurm();
-  if (source.on == "ssh") file->spec.mutable_cluster()->mutable_ssh();
+  ApplyOn(source.on, &file->spec);
   return *std::move(file);
 }
 

@@ -12,7 +12,7 @@
 
 namespace tandem::cli {
 
-// A job file with its changes, for `submit` and `validate`.
+// A job with its changes, for `submit`, `validate` and `fork`.
 struct JobSource {
   std::string file = {};
   std::vector<std::string> overrides = {};  // Of --set.
@@ -22,6 +22,15 @@ struct JobSource {
 
 // Adds the options of the changes to `command`, which uses `source` later.
 void AddChanges(Command command, JobSource& source);
+
+// Adds the option --on to `command`, which uses `on` later.
+void AddOn(Command command, std::string& on);
+
+// Returns whether `on` is a kind of cluster, or empty. Otherwise prints the problem.
+bool CheckOn(Session& session, const std::string& on);
+
+// Moves the job to this kind of cluster, unless `on` is empty. Keeps the fields of this kind in the job.
+void ApplyOn(const std::string& on, v1::JobSpec* spec);
 
 // Reads the job and changes it, except for its weights. On failure, prints a line for each problem and
 // returns nothing.

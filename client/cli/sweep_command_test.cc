@@ -87,6 +87,14 @@ TEST_F(SweepCommandTest, APrunedJobIsNoCancelledJob) {
   EXPECT_THAT(SweepText(sweep, Style(false)), HasSubstr("small-2  cancelled "));
 }
 
+TEST_F(SweepCommandTest, AUselessPruningNamesItsOptionAndItsField) {
+  daemon_.create_sweep = [](const v1::CreateSweepRequest&, v1::Sweep*) {
+    return client::BadRequestStatus("wrong", {{"sweep.pruning.min_jobs", "is 5 by default"}});
+  };
+  EXPECT_EQ(Run({"sweep", Write("job.yaml", kJob), "--grid", "training.seed=1,2,3", "--prune"}), 2);
+  EXPECT_EQ(terminal_.err(), "--prune: pruning.min_jobs: is 5 by default\n");
+}
+
 TEST_F(SweepCommandTest, AGridIsSubmittedAsItsValuesAre) {
   v1::CreateSweepRequest sent;
   daemon_.create_sweep = [&sent](const v1::CreateSweepRequest& request, v1::Sweep* sweep) {

@@ -93,12 +93,21 @@ void SshLauncher::Look() {
                     options_.hosts[i], looks[i].ok() ? "answers" : fault);
       }
       if (looks[i].ok()) {
+        looks[i]->same_as = hosts_[i].same_as;
         hosts_[i] = *std::move(looks[i]);
         for (const HostTask& task : hosts_[i].tasks) seen.emplace(IdOf(task), task);
       } else {
         // What ran on the host may still run.
         hosts_[i].fault = fault;
       }
+    }
+    std::vector<std::string> before;
+    for (const Host& host : hosts_) before.push_back(host.same_as);
+    FindSameMachines(&hosts_);
+    for (size_t i = 0; i < hosts_.size(); ++i) {
+      if (hosts_[i].same_as.empty() || hosts_[i].same_as == before[i]) continue;
+      spdlog::warn("host={} is not used: {}", hosts_[i].name,
+                   DescribeSameMachine(hosts_[i].name, hosts_[i].same_as));
     }
   }
   for (const auto& [id, task] : seen) {
@@ -369,7 +378,11 @@ absl::Status SshLauncher::Test(const v1::JobSpec& spec) {
   const bool has_cores = CountLargeEnough(hosts, without_gpus) >= need.nodes;
   const std::string sizes = absl::StrJoin(hosts, ", ", [](std::string* out, const Host& host) {
     absl::StrAppend(out, host.name);
-    if (host.cores > 0) absl::StrAppend(out, " with ", host.cores, " cores and ", host.gpus, " GPUs");
+    if (!host.same_as.empty()) {
+      absl::StrAppend(out, ", which is the same machine as ", host.same_as);
+    } else if (host.cores > 0) {
+      absl::StrAppend(out, " with ", host.cores, " cores and ", host.gpus, " GPUs");
+    }
   });
   return FieldError(
       has_cores || static_cast<size_t>(need.nodes) > hosts.size() ? "nodes" : "cpus_per_task",
@@ -390,9 +403,10 @@ absl::StatusOr<std::vector<v1::ClusterPartition>> SshLauncher::Partitions() {
     v1::ClusterPartition& partition = partitions.emplace_back();
     partition.set_name(host.name);
     partition.set_is_default(true);
-    partition.set_is_up(host.answers());
+    const bool is_used = host.answers() && host.same_as.empty();
+    partition.set_is_up(is_used);
     partition.set_nodes(1);
-    partition.set_free_nodes(host.answers() && host.tasks.empty() ? 1 : 0);
+    partition.set_free_nodes(is_used && host.tasks.empty() ? 1 : 0);
     partition.set_cpus_per_node(host.cores);
     partition.set_gpus_per_node(host.gpus);
   }

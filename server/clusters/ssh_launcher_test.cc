@@ -415,6 +415,25 @@ TEST_F(SshLauncherTest, RefusesAJobThatIsTooLarge) {
             "GPUs, b with 4 cores and 2 GPUs");
 }
 
+TEST_F(SshLauncherTest, StartsNothingOnTheSecondNameOfAMachine) {
+  hosts_.SetMachine("a", "m");
+  hosts_.SetMachine("b", "m");
+  Submit("first", 1);
+  Submit("second", 1);
+  Submit("third", 1);
+  EXPECT_EQ(Seen("first").state, State::kRunning);
+  EXPECT_EQ(Seen("second").state, State::kRunning);
+  EXPECT_EQ(Seen("third").state, State::kWaiting);
+  EXPECT_THAT(Seen("third").detail, HasSubstr("host b is the same machine as host a"));
+  EXPECT_THAT(hosts_.tasks("a"), SizeIs(2));
+  EXPECT_THAT(hosts_.tasks("b"), IsEmpty());
+  const auto refused = GetFieldViolations(launcher_->Test(RequestOf("job", 2, 0).job.spec()));
+  ASSERT_THAT(refused, SizeIs(1));
+  EXPECT_THAT(refused[0].description,
+              HasSubstr("a with 4 cores and 2 GPUs, b, which is the same machine as a"));
+  EXPECT_FALSE((*launcher_->Partitions())[1].is_up());
+}
+
 TEST_F(SshLauncherTest, AHostThatHangsDelaysNoListOfTheHosts) {
   Submit("job", 1);
   size_t listed = 0;

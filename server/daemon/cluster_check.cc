@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <string>
 
 #include "absl/status/status.h"
@@ -76,7 +77,9 @@ Check CheckSlurm() {
 }
 
 // Looks at a host by SSH, and at the paths that its workers need.
-Check CheckHost(const std::string& host, const DaemonOptions& options) {
+// `machines` has the first host of each machine, by Host::machine.
+Check CheckHost(const std::string& host, const DaemonOptions& options,
+                std::map<std::string, std::string>* machines) {
   Check check{Verdict::kProblem, absl::StrCat("host ", host), ""};
   SshCommandClient ssh({.time_limit = kHostTimeLimit});
   const absl::StatusOr<Host> size = ssh.Look(host);
@@ -85,6 +88,13 @@ Check CheckHost(const std::string& host, const DaemonOptions& options) {
     check.verdict = absl::IsUnavailable(size.status()) ? Verdict::kWarning : Verdict::kProblem;
     check.message = std::string(size.status().message());
     return check;
+  }
+  if (!size->machine.empty()) {
+    const auto [first, is_first] = machines->emplace(size->machine, host);
+    if (!is_first) {
+      check.message = DescribeSameMachine(host, first->second);
+      return check;
+    }
   }
   const std::string probe = absl::StrCat(options.shared_folder, "/tandem-check-", getpid());
   std::vector<std::string> paths = {std::filesystem::absolute(options.worker_program).string()};
@@ -120,7 +130,10 @@ std::vector<Check> CheckCluster(const DaemonOptions& options, const std::vector<
   }
   if (options.ssh_hosts.empty()) checks.push_back(CheckSlurm());
   if (options.ssh_hosts.empty() || !is_whole("HOST", "--ssh-host")) return checks;
-  for (const std::string& host : options.ssh_hosts) checks.push_back(CheckHost(host, options));
+  std::map<std::string, std::string> machines;
+  for (const std::string& host : options.ssh_hosts) {
+    checks.push_back(CheckHost(host, options, &machines));
+  }
   return checks;
 }
 

@@ -82,6 +82,7 @@ class JobMachineFixture {
     Open();
   }
 
+  std::string DatabasePath() const { return folder_.path() + "/tandem.db"; }
   JobMachine& machine() { return *machine_; }
   Store& store() { return *store_; }
   EventHub& hub() { return *hub_; }
@@ -211,7 +212,7 @@ class JobMachineFixture {
 
  private:
   void Open() {
-    absl::StatusOr<std::unique_ptr<Store>> store = Store::Open(folder_.path() + "/tandem.db");
+    absl::StatusOr<std::unique_ptr<Store>> store = Store::Open(DatabasePath());
     ASSERT_TRUE(store.ok()) << store.status();
     store_ = *std::move(store);
     hub_ = std::make_unique<EventHub>(store_.get());

@@ -186,6 +186,18 @@ int64_t CountJobs(const v1::Sweep& sweep) {
   return count;
 }
 
+// Returns an error if no job of the sweep could ever be pruned: one more than min_jobs must exist.
+absl::Status CheckPruningCan(const v1::Sweep& sweep, int64_t jobs) {
+  const int needed = MinJobsOf(sweep.pruning());
+  if (!sweep.has_pruning() || jobs > needed) return absl::OkStatus();
+  return FieldError("sweep.pruning.min_jobs",
+                    absl::StrCat("is ", needed, sweep.pruning().min_jobs() > 0 ? "" : " by default",
+                                 ", and the sweep has only ", jobs, jobs == 1 ? " job" : " jobs",
+                                 ", so no job could ever be pruned; ",
+                                 jobs > 1 ? absl::StrCat("give a min_jobs from 1 to ", jobs - 1, ", ") : "",
+                                 jobs > 1 ? "more jobs, or no pruning" : "give more jobs, or no pruning"));
+}
+
 // Returns the assignments of the job with this number.
 std::vector<Assignment> AssignmentsOf(const v1::Sweep& sweep, int number) {
   std::vector<Assignment> assignments;
@@ -209,6 +221,10 @@ std::vector<Assignment> AssignmentsOf(const v1::Sweep& sweep, int number) {
 
 }  // namespace
 
+int MinJobsOf(const v1::SweepPruning& pruning) {
+  return pruning.min_jobs() > 0 ? pruning.min_jobs() : kDefaultPruningJobs;
+}
+
 absl::Status SweepTooLarge() {
   return WithReason(
       absl::ResourceExhaustedError(absl::StrCat("sweep: the specs of its jobs have more than ",
@@ -227,6 +243,8 @@ absl::StatusOr<SweepExpansion> SweepExpansion::Create(const v1::Sweep* sweep) {
                          " jobs, the most that a sweep may have; give fewer values, or draw some by random")),
         "SWEEP_TOO_LARGE");
   }
+  if (absl::Status status = CheckPruningCan(*sweep, count); !status.ok())
+    return WithReason(std::move(status), "INVALID_SWEEP");
   SweepExpansion expansion(sweep, static_cast<int>(count));
   FieldViolations violations;
   std::set<std::string> at_fault;

@@ -24,6 +24,10 @@ struct SweepJob {
 inline constexpr int kMostSweepJobs = 1000;
 inline constexpr int kMostSweepFields = 100;
 inline constexpr size_t kMostSweepBytes = 64 << 20;
+inline constexpr int kDefaultPruningJobs = 5;
+
+// Returns the number of SUCCEEDED jobs from which jobs are pruned: min_jobs, or its default.
+int MinJobsOf(const v1::SweepPruning& pruning);
 
 // The jobs of a sweep. Each job is made on request. Thread-safe.
 class SweepExpansion {

@@ -277,11 +277,23 @@ TEST(Expansion, JobsOfManyLayersAreTaken) {
 }
 
 TEST(Expansion, ChecksThePruning) {
-  const auto sweep = [](const std::string& pruning) {
-    return Parse(absl::StrCat("grid { field: \"training.seed\" ", Number(1), " } pruning { ", pruning, " }"));
+  const auto sweep = [](const std::string& pruning, int jobs = kMostSweepJobs) {
+    v1::Sweep parsed = Parse(absl::StrCat("grid { field: \"training.seed\" } pruning { ", pruning, " }"));
+    for (int i = 1; i <= jobs; ++i) parsed.mutable_grid(0)->add_values()->set_number_value(i);
+    return parsed;
   };
   EXPECT_TRUE(ExpandSweep(sweep("")).ok());
   EXPECT_TRUE(ExpandSweep(sweep("min_jobs: 999 min_epochs: 1000000")).ok());
+  // One more job than min_jobs is needed.
+  EXPECT_TRUE(ExpandSweep(sweep("", 6)).ok());
+  EXPECT_TRUE(ExpandSweep(sweep("min_jobs: 1", 2)).ok());
+  EXPECT_THAT(Problems(sweep("", 5)),
+              testing::ElementsAre(
+                  "sweep.pruning.min_jobs: is 5 by default, and the sweep has only 5 jobs, so no job could "
+                  "ever be pruned; give a min_jobs from 1 to 4, more jobs, or no pruning"));
+  EXPECT_THAT(Problems(sweep("min_jobs: 3", 1)),
+              testing::ElementsAre("sweep.pruning.min_jobs: is 3, and the sweep has only 1 job, so no job "
+                                   "could ever be pruned; give more jobs, or no pruning"));
   EXPECT_THAT(Problems(sweep("min_jobs: -1 min_epochs: -1")),
               testing::ElementsAre(
                   "sweep.pruning.min_jobs: is -1; it must be from 1 to 999, or be 0 for the default",

@@ -7,11 +7,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "server/sweeps/expansion.h"
 
 namespace tandem {
 namespace {
-
-constexpr int kDefaultJobs = 5;
 
 // Returns the median of at least one value. Of an even number, the mean of the two in the middle.
 double MedianOf(std::vector<double> values) {
@@ -41,7 +40,7 @@ std::optional<double> BestCurve::After(int64_t epoch) const {
 
 MedianRule::MedianRule(const v1::Sweep& sweep)
     : upwards_(sweep.objective().mode() == v1::PLATEAU_MODE_MAX),
-      min_jobs_(sweep.pruning().min_jobs() > 0 ? sweep.pruning().min_jobs() : kDefaultJobs),
+      min_jobs_(MinJobsOf(sweep.pruning())),
       min_epochs_(std::max(1, sweep.pruning().min_epochs())) {}
 
 void MedianRule::Add(const std::string& job_id, BestCurve curve) { succeeded_[job_id] = std::move(curve); }

@@ -95,13 +95,21 @@ void SweepPruner::TakeEnd(const std::string& job_id, const News& news) {
   if (rule == rules_.end() || rule->second == nullptr) return;
   if (news.is_deleted) return rule->second->Remove(job_id);
   if (news.ended != v1::JOB_STATE_SUCCEEDED) return;
+  AddCurve(job_id, rule->second.get()).IgnoreError();
+}
+
+absl::Status SweepPruner::AddCurve(const std::string& job_id, MedianRule* rule) {
   absl::StatusOr<BestCurve> curve = LoadCurve(job_id);
   if (curve.ok()) {
-    rule->second->Add(job_id, *std::move(curve));
+    rule->Add(job_id, *std::move(curve));
+  } else if (absl::IsCancelled(curve.status())) {
+    return curve.status();
   } else {
-    // The next look reads all curves of the sweep again.
-    rules_.erase(rule);
+    // The log may stay unreadable. Reading it again after each epoch would read all other curves again, too.
+    spdlog::warn("a job does not count for the pruning of its sweep job={}: {}", job_id,
+                 curve.status().ToString());
   }
+  return absl::OkStatus();
 }
 
 void SweepPruner::Prune(const std::string& job_id, const std::string& why) {
@@ -149,8 +157,7 @@ absl::StatusOr<std::unique_ptr<MedianRule>> SweepPruner::LoadRule(const std::str
   for (const StoredJob& row : stored.jobs) {
     if (row.job.state() != v1::JOB_STATE_SUCCEEDED) continue;
     const std::string id = JobId(row.job.name());
-    TANDEM_ASSIGN_OR_RETURN(BestCurve curve, LoadCurve(id));
-    rule->Add(id, std::move(curve));
+    TANDEM_RETURN_IF_ERROR(AddCurve(id, rule.get()));
   }
   return rule;
 }

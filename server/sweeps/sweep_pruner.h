@@ -60,6 +60,9 @@ class SweepPruner final : public JobObserver {
   MedianRule* RuleOf(const std::string& job_id);
   // Returns a new rule with the curves of the sweep's SUCCEEDED jobs; null if the sweep prunes no job.
   absl::StatusOr<std::unique_ptr<MedianRule>> LoadRule(const std::string& sweep_id);
+  // Adds a SUCCEEDED job's curve to the rule. A job with an unreadable log gets a warning and does not count.
+  // CANCELLED: Stop was called.
+  absl::Status AddCurve(const std::string& job_id, MedianRule* rule);
   // CANCELLED: Stop was called.
   absl::StatusOr<BestCurve> LoadCurve(const std::string& job_id);
   // Forgets the rules of sweeps of which no job trains, if there are many.

@@ -1,5 +1,6 @@
 #include "server/sweeps/sweep_pruner.h"
 
+#include <SQLiteCpp/SQLiteCpp.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <spdlog/sinks/ostream_sink.h>
@@ -11,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "server/jobs/job_machine_fixture.h"
 #include "third_party/spdlog/log.h"
@@ -83,6 +85,14 @@ class SweepPrunerTest : public testing::Test {
     Start(id);
     Train(id, 1, loss);
     EXPECT_TRUE(jobs_.Apply(id, 1, {Finished(3, v1::JOB_STATE_SUCCEEDED)}).ok());
+  }
+  // Overwrites the job's events.
+  void DamageLog(const std::string& id) {
+    SQLite::Database database(jobs_.DatabasePath(), SQLite::OPEN_READWRITE);
+    EXPECT_GT(
+        database.exec(absl::StrCat(
+            "UPDATE events SET event = x'ff' WHERE job = (SELECT number FROM jobs WHERE id = '", id, "')")),
+        0);
   }
   bool IsStopped(const std::string& id) {
     for (int i = 0; i < 500; ++i) {
@@ -296,6 +306,32 @@ TEST_F(SweepPrunerTest, AStopDoesNotWaitForLongLogs) {
     shortest = std::min(shortest, absl::Now() - stop);
   }
   EXPECT_LT(shortest, whole / 2);
+}
+
+TEST_F(SweepPrunerTest, AnUnreadableLogIsReadOnceAndItsJobDoesNotCount) {
+  std::ostringstream text;
+  const auto sink = std::make_shared<spdlog::sinks::ostream_sink_mt>(text);
+  const auto logger = spdlog::default_logger();
+  spdlog::set_default_logger(std::make_shared<spdlog::logger>("test", sink));
+  const std::vector<std::string> ids = CreateSweep(5, /*prunes=*/true);
+  Succeed(ids[0], 0.5);
+  Succeed(ids[1], 0.5);
+  Succeed(ids[2], 0.5);
+  DamageLog(ids[0]);
+  // The next pruner has not read the log yet.
+  Restart();
+  for (const int next : {3, 4}) {
+    Start(ids[next]);
+    Train(ids[next], 1, 0.9);
+    EXPECT_TRUE(IsStopped(ids[next]));
+    EXPECT_THAT(jobs_.Get(ids[next]).message(), HasSubstr("the median of 2 jobs"));
+  }
+  pruners_.back()->Stop();
+  spdlog::set_default_logger(logger);
+  const std::string log = text.str();
+  const std::string warning = "a job does not count for the pruning of its sweep job=" + ids[0];
+  EXPECT_THAT(log, HasSubstr(warning));
+  EXPECT_EQ(log.find(warning), log.rfind(warning));
 }
 
 TEST_F(SweepPrunerTest, OnlyARunningJobIsPruned) {

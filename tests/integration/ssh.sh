@@ -16,6 +16,10 @@ flags=(--listen 127.0.0.1:0 --cpu-devices 2 --threads-per-cpu-device 1 --referen
   --worker-listen "$hosts_address:7448" --ssh-host h1 --ssh-host h2)
 "$tandemd" --state-folder "$scratch/state" "${flags[@]}" --check >"$scratch/check" 2>&1 || die "the check fails: $(<"$scratch/check")"
 expect_text 'host h1: answers; cores: [0-9]+, GPUs: [0-9]+' "$scratch/check"
+sed -n 's/^Host h1$/Host h1-again/; /^Host h1-again/,/UserKnownHostsFile/p' "$hosts/config" >"$scratch/again"
+cat "$scratch/again" >>"$hosts/config"
+expect_code 1 "$scratch/check" "$tandemd" --state-folder "$scratch/state" "${flags[@]}" --ssh-host h1-again --check
+expect_text 'host h1-again: host h1-again is the same machine as host h1; remove one' "$scratch/check"
 start_daemon "${flags[@]}"
 cores=$(nproc)
 "$tandem" init lenet >"$scratch/job.yaml"
@@ -58,6 +62,23 @@ for rank in 0 1; do
   "$tandem" logs "$on_ssh" --rank "$rank" | grep -q . || die "no log of rank $rank"
 done
 [[ $(tasks h1) == 0 && $(tasks h2) == 0 ]] || die "processes remain"
+
+echo "-- a sweep trains on the hosts, and a fork moves a job of this machine there"
+"$tandem" sweep "$scratch/job.yaml" --on ssh --set name=seeds --set training.epochs=1 --grid training.seed=1,2 --max-running 1 --wait \
+  >"$scratch/swept" 2>&1 || die "the sweep fails: $(<"$scratch/swept")"
+expect_text 'succeeded: 2 succeeded' "$scratch/swept"
+swept=$(sed -nE 's/^(seeds-[a-z0-9]+) succeeded .*/\1/p' "$scratch/swept")
+[[ $(wc -w <<<"$swept") == 2 ]] || die "jobs: $(<"$scratch/swept")"
+for one in $swept; do
+  "$tandem" describe "$one" >"$scratch/described"
+  expect_text "^cluster +SSH job $one:1 on h1, h2$" "$scratch/described"
+done
+# Its source ran on this machine.
+"$tandem" fork "$job" --on ssh --set training.epochs=2 >"$scratch/forked" 2>&1 || die "not forked: $(<"$scratch/forked")"
+forked=$(submitted "$scratch/forked")
+await_state "$forked" SUCCEEDED 300
+"$tandem" describe "$forked" >"$scratch/described"
+expect_text "^cluster +SSH job $forked:1 on h1, h2$" "$scratch/described"
 
 echo "-- refusals name the field"
 expect_code 2 "$scratch/refused" "$tandem" submit "$scratch/job.yaml" --on ssh --set replicas.count=3 --set cluster.ssh.nodes=3

@@ -19,6 +19,7 @@ struct ForkOptions {
 };
 
 int RunFork(Session& session, const ForkOptions& options) {
+  if (!CheckOn(session, options.source.on)) return kBadUsage;
   const absl::StatusOr<client::Client*> client = session.Connect();
   if (!client.ok()) return session.Fail(client.status());
   const absl::StatusOr<v1::Job> from = FindJob(**client, options.job);
@@ -28,8 +29,9 @@ int RunFork(Session& session, const ForkOptions& options) {
   if (options.step >= 0) request.set_step(options.step);
   client::JobFile file{.name = JobId(from->name()), .spec = from->spec(), .positions = {}};
   if (!ApplyOverrides(session, options.source, &file.spec)) return kBadUsage;
+  ApplyOn(options.source.on, &file.spec);
   // Without changes, the request has no spec: the daemon uses the job's present spec.
-  if (!options.source.overrides.empty()) *request.mutable_spec() = file.spec;
+  if (!options.source.overrides.empty() || !options.source.on.empty()) *request.mutable_spec() = file.spec;
   request.set_request_id(options.request_id.empty() ? RandomRequestId() : options.request_id);
   request.set_validate_only(options.check);
   const absl::StatusOr<v1::Job> job = (*client)->ForkJob(request);
@@ -79,6 +81,7 @@ void AddFork(Command app, Session& session, int& exit_code) {
           "Change a field: PATH=VALUE, such as training.epochs=20; network and optimizer cannot change")
       .ValueName("PATH=VALUE")
       .OneValueEach();
+  AddOn(command, options->source.on);
   command.AddFlag("-f,--follow", options->follow, "Follow the job until it ends, and return its exit code");
   command.AddFlag("--check", options->check, "Check the job, and submit nothing");
   command.AddOption("--request-id", options->request_id, "An id that makes a repeated command harmless")

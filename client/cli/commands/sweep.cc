@@ -35,6 +35,7 @@ struct SweepOptions {
   std::string name;
   std::string request_id;
   std::string weights;
+  std::string on;
   bool prune = false;
   bool wait = false;
   bool check = false;
@@ -104,6 +105,7 @@ bool ApplyAll(Session& session, absl::string_view option, const std::vector<std:
 
 // Reads the file and applies the options' changes. On failure, prints every problem and returns nothing.
 absl::optional<client::SweepFile> ReadSweep(Session& session, const SweepOptions& options) {
+  if (!CheckOn(session, options.on)) return absl::nullopt;
   absl::StatusOr<client::SweepFile> file = client::ReadSweepFile(options.file);
   if (!file.ok()) {
     session.terminal().Err(absl::StrCat(file.status().message(), "\n"));
@@ -118,6 +120,7 @@ absl::optional<client::SweepFile> ReadSweep(Session& session, const SweepOptions
       ApplyAll(session, "--random", options.random,
                [sweep](const std::string& random) { return client::AddRandom(random, sweep); });
   if (!right) return absl::nullopt;
+  ApplyOn(options.on, sweep->mutable_base());
   if (options.samples > 0) sweep->mutable_random()->set_samples(options.samples);
   if (options.seed > 0) sweep->mutable_random()->set_seed(options.seed);
   if (options.max_running > 0) sweep->set_max_running(options.max_running);
@@ -142,6 +145,9 @@ std::string OptionOf(const SweepOptions& options, const client::SweepFile& file,
       {"sweep.objective.metric", "--objective", !options.objective.empty()},
       {"sweep.display_name", "--name", !options.name.empty()},
       {"sweep.max_running", "--max-running", options.max_running > 0},
+      // A job file has no min_jobs.
+      {"sweep.pruning.min_jobs", "--prune: pruning.min_jobs",
+       options.prune && file.file.positions.count("pruning") == 0},
       {"sweep.random.samples", "--samples", options.samples > 0 || draws},
       {"sweep.random.fields", "--random", false},
       {"sweep.random", "--random", false},
@@ -390,6 +396,7 @@ void AddSweep(Command app, Session& session, int& exit_code) {
   command.AddOption("--set", options->overrides, "Change a field of the job: PATH=VALUE")
       .ValueName("PATH=VALUE")
       .OneValueEach();
+  AddOn(command, options->on);
   command
       .AddOption(
           "--weights", options->weights,

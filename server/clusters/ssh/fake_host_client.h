@@ -32,6 +32,11 @@ class FakeHostClient final : public HostClient {
     hosts_[host].cores = cores;
     hosts_[host].gpus = gpus;
   }
+  // Hosts of the same machine have the same text.
+  void SetMachine(const std::string& host, const std::string& machine) {
+    MutexLock lock(&mutex_);
+    hosts_[host].machine = machine;
+  }
   // While set, no call of the host is answered. Its tasks run on.
   void SetAway(const std::string& host, bool away) {
     MutexLock lock(&mutex_);

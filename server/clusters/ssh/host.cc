@@ -33,6 +33,21 @@ std::vector<int> Host::FreeGpus() const {
   return {free.begin(), free.end()};
 }
 
+void FindSameMachines(std::vector<Host>* hosts) {
+  std::map<std::string, std::string> first;
+  for (Host& host : *hosts) {
+    host.same_as.clear();
+    if (host.machine.empty()) continue;
+    const auto [known, is_first] = first.emplace(host.machine, host.name);
+    if (!is_first) host.same_as = known->second;
+  }
+}
+
+std::string DescribeSameMachine(absl::string_view host, absl::string_view same_as) {
+  return absl::StrCat("host ", host, " is the same machine as host ", same_as,
+                      "; remove one of the two --ssh-host");
+}
+
 std::optional<HostChoice> ChooseHosts(const std::vector<Host>& hosts, const HostNeed& need) {
   struct Candidate {
     size_t free_gpus;
@@ -42,7 +57,7 @@ std::optional<HostChoice> ChooseHosts(const std::vector<Host>& hosts, const Host
   };
   std::vector<Candidate> candidates;
   for (size_t i = 0; i < hosts.size(); ++i) {
-    if (!hosts[i].answers()) continue;
+    if (!hosts[i].answers() || !hosts[i].same_as.empty()) continue;
     const Candidate one = {hosts[i].FreeGpus().size(), hosts[i].FreeCores(), i};
     if (one.free_cores >= need.cores_per_node() && one.free_gpus >= static_cast<size_t>(need.gpus_per_node)) {
       candidates.push_back(one);
@@ -62,6 +77,7 @@ std::optional<HostChoice> ChooseHosts(const std::vector<Host>& hosts, const Host
 
 int CountLargeEnough(const std::vector<Host>& hosts, const HostNeed& need) {
   return static_cast<int>(std::count_if(hosts.begin(), hosts.end(), [&](const Host& host) {
+    if (!host.same_as.empty()) return false;
     return host.cores == 0 || (host.cores >= need.cores_per_node() && host.gpus >= need.gpus_per_node);
   }));
 }
@@ -75,7 +91,11 @@ std::string DescribeNeed(const HostNeed& need) {
 std::string DescribeShortage(const std::vector<Host>& hosts, const HostNeed& need) {
   std::vector<std::string> faults;
   for (const Host& host : hosts) {
-    if (!host.answers()) faults.push_back(host.fault);
+    if (!host.answers()) {
+      faults.push_back(host.fault);
+    } else if (!host.same_as.empty()) {
+      faults.push_back(DescribeSameMachine(host.name, host.same_as));
+    }
   }
   return absl::StrCat("it needs ", DescribeNeed(need), ", and too few are free",
                       faults.empty() ? "" : absl::StrCat("; ", absl::StrJoin(faults, "; ")));

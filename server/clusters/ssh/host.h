@@ -34,6 +34,10 @@ struct Host {
   int cores = 0;
   int gpus = 0;
   std::vector<HostTask> tasks;
+  // Tells machines apart, since their start. Empty if the host cannot say.
+  std::string machine;
+  // The earlier host that is the same machine. Such a host starts nothing. Empty if none is.
+  std::string same_as;
 
   bool answers() const { return fault.empty(); }
   int FreeCores() const;
@@ -53,6 +57,13 @@ struct HostNeed {
 
 // The GPUs of an attempt on each of its hosts, by the host's place in the list.
 using HostChoice = std::map<size_t, std::vector<int>>;
+
+// Sets `same_as` of each host. Only the first host of a machine counts its cores and GPUs.
+void FindSameMachines(std::vector<Host>* hosts);
+
+// Returns why only one of two hosts can be used, as a sentence without a period: "host b is the same machine
+// as host a; remove one of the two --ssh-host".
+std::string DescribeSameMachine(absl::string_view host, absl::string_view same_as);
 
 // Chooses hosts that answer and have enough free cores and GPUs. Prefers the hosts with the fewest free GPUs,
 // then with the fewest free cores, so that large attempts find whole hosts. Nullopt if too few hosts have

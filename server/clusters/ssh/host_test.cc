@@ -70,6 +70,26 @@ TEST(HostTest, ChoosesNoHostWithoutCoresOrAnAnswer) {
   EXPECT_EQ(CountLargeEnough(hosts, need), 2);
 }
 
+TEST(HostTest, AMachineWithTwoNamesCountsOnce) {
+  std::vector<Host> hosts = {HostOf("a", 4, 1), HostOf("b", 4, 1), HostOf("c", 4, 1), HostOf("d", 4, 1)};
+  hosts[0].machine = hosts[2].machine = "m";
+  hosts[1].machine = "other";
+  FindSameMachines(&hosts);
+  EXPECT_EQ(hosts[0].same_as, "");
+  EXPECT_EQ(hosts[2].same_as, "a");
+  // Nothing is known of d's machine.
+  EXPECT_EQ(CountLargeEnough(hosts, {.nodes = 1}), 3);
+  EXPECT_TRUE(ChooseHosts(hosts, {.nodes = 3}).has_value());
+  EXPECT_FALSE(ChooseHosts(hosts, {.nodes = 4}).has_value());
+  EXPECT_EQ(DescribeShortage(hosts, {.nodes = 4}),
+            "it needs 4 hosts with 1 core each, and too few are free; host c is the same machine as host a; "
+            "remove one of the two --ssh-host");
+  // After its restart, the second name is another machine.
+  hosts[2].machine = "new";
+  FindSameMachines(&hosts);
+  EXPECT_EQ(hosts[2].same_as, "");
+}
+
 TEST(HostTest, DescribesNeeds) {
   EXPECT_EQ(DescribeNeed({.nodes = 2, .tasks_per_node = 1, .cores_per_task = 4, .gpus_per_node = 1}),
             "2 hosts with 4 cores and 1 GPU each");

@@ -29,10 +29,13 @@ constexpr int kMostWorkers = 1024;
 // Each task's processes have the task's description in their environment.
 // - `-O` leaves out the processes of other users, because they may have the same words.
 // - /proc/driver/nvidia/gpus has a folder for each GPU. The program nvidia-smi may take seconds.
+// - A machine is its boot, its processes and its name. Containers have processes of their own.
 // - grep's code is 2 if a process ended meanwhile. With a larger code, grep did not read the processes.
 constexpr char kLook[] = R"script(unset OMP_NUM_THREADS OMP_THREAD_LIMIT
 echo "cores $(nproc)"
 echo "gpus $(ls /proc/driver/nvidia/gpus 2>/dev/null | wc -l)"
+boot=$(cat /proc/sys/kernel/random/boot_id 2>/dev/null) && space=$(readlink /proc/self/ns/pid) &&
+  echo "machine $boot/$space/$(uname -n)"
 files=$(grep -slaF TANDEM_TASK= /proc/[0-9]*/environ)
 [ $? -le 2 ] || { echo "cannot list the processes" >&2; exit 1; }
 for file in $files; do
@@ -132,6 +135,7 @@ absl::StatusOr<Host> ParseLook(const std::string& host, absl::string_view output
     const std::vector<absl::string_view> words = absl::StrSplit(line, ' ', absl::SkipEmpty());
     if (words.size() == 2 && words[0] == "cores" && absl::SimpleAtoi(words[1], &look.cores)) continue;
     if (words.size() == 2 && words[0] == "gpus" && absl::SimpleAtoi(words[1], &look.gpus)) continue;
+    if (words.size() == 2 && words[0] == "machine") look.machine = std::string(words[1]);
     if (words.size() == 1 && words[0] == "end") is_whole = true;
     // A login script may print other lines. A task in another form is another program's.
     if (words.empty() || words[0] != "task") continue;

@@ -95,6 +95,8 @@ TEST_F(SshCommandClientTest, TasksOutliveTheCallAndAreSeenAndStopped) {
   EXPECT_THAT(TasksWhen(2), ElementsAre(start.tasks[0], start.tasks[1]));
   EXPECT_THAT(client_.Look("another-host")->tasks, IsEmpty());
   EXPECT_GE(client_.Look(host_)->cores, 1);
+  EXPECT_NE(client_.Look(host_)->machine, "");
+  EXPECT_EQ(client_.Look(host_)->machine, client_.Look("another-host")->machine);
   // Another attempt and another host stay.
   EXPECT_TRUE(client_.Stop(host_, job_, 2, HostStop::kKill).ok());
   EXPECT_TRUE(client_.Stop("another-host", job_, 1, HostStop::kKill).ok());

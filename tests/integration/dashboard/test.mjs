@@ -789,6 +789,25 @@ await test("axe finds nothing serious in any view, light and dark", async () => 
   }
 });
 
+await test("a file that never arrives ends the reloads, and the page says which", async () => {
+  const one = await stage.newPage();
+  let loads = 0;
+  one.on("request", (request) => { if (request.isNavigationRequest()) loads++; });
+  await one.route("**/page/chart.js", (route) => route.abort());
+  await one.goto((await stage.startDashboard()).url);
+  const said = async () => (await one.locator("#banner").textContent().catch(() => "")) ?? "";
+  await until("it says so", async () => /Cannot load the page: .*app\.js.* in 4 tries\. Check that/.test(await said()));
+  const before = loads;
+  await sleep(3000);
+  assert.equal(loads, before, "it loads again");
+  // A lost file of a later visit has all tries again.
+  await one.unroute("**/page/chart.js");
+  await one.reload();
+  await one.waitForSelector("main h1");
+  assert.equal(await one.evaluate(() => sessionStorage.getItem("tandem-loads")), "0");
+  await one.context().close();
+});
+
 await test("the keyboard and a phone reach everything", async () => {
   const phone = await stage.open(await stage.startDashboard(), {viewport: {width: 390, height: 800}});
   for (const hash of ["#/jobs", `#/jobs/${done}`, `#/compare?jobs=${done}`]) {
