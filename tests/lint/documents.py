@@ -117,6 +117,8 @@ class Sources:
             flags |= self.flags_of("client/cli/commands/sample_options.h")
         if any("AddChanges(" in self.commands[path] for path in own):
             flags |= self.flags_of("client/cli/job_source.cc")
+        if any("AddOn(" in self.commands[path] for path in own):
+            flags |= self.flags_of("client/cli/job_source.cc") & {"on", "--on"}
         if name in GROUPS and len(words) > 1 and re.fullmatch(r"[a-z]+", words[1]):
             if not any(f'"{words[1]}' in text or f',{words[1]}' in text for path, text in self.commands.items()
                        if os.path.basename(path).startswith(name)):
