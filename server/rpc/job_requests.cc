@@ -120,15 +120,11 @@ v1::Job MakeUnsubmitted(JobMachine::NewJob job) {
 
 absl::Status JobRequests::CheckWithoutData(const Caller& caller, const v1::JobSpec& spec) const {
   TANDEM_RETURN_IF_ERROR(CheckWeightsOwner(caller, spec.initial_weights(), uploads_));
-  absl::Status status;
-  if (IsUrl(spec.initial_weights().file())) {
-    // The weights decide how the data are matched to the model, so the data are checked with them.
-    v1::JobSpec without = spec;
-    without.clear_dataset();
-    status = admission_->AdmitMatched(without, DataNames()).status();
-  } else {
-    status = admission_->Admit(spec).status();
-  }
+  // The cache may have older content of the URLs, which says nothing about the job.
+  v1::JobSpec without = spec;
+  without.clear_dataset();
+  if (IsUrl(spec.initial_weights().file())) without.clear_initial_weights();
+  const absl::Status status = admission_->Admit(without).status();
   FieldViolations violations;
   for (const FieldViolation& violation : GetFieldViolations(status)) {
     if (!absl::StartsWith(violation.field, kDatasetField))

@@ -12,6 +12,7 @@
 #include <future>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "engine/base/clock.h"
@@ -37,6 +38,11 @@ absl::StatusOr<AdmittedJob> FakeAdmission::Admit(const v1::JobSpec& spec) const 
     end->WaitForNotification();
   }
   if (data_is_gone) return FieldError("spec.dataset.name", "names no data set");
+  const auto may_be_old = [](const std::string& url) { return IsUrl(url) && !absl::StrContains(url, '#'); };
+  if (spec.name() == "newest" &&
+      (may_be_old(spec.dataset().csv().train()) || may_be_old(spec.initial_weights().file()))) {
+    return FieldError("spec.model", "does not fit the older content");
+  }
   AdmittedJob job;
   job.spec = spec;
   job.spec.mutable_replicas()->set_count(std::max(1, spec.replicas().count()));

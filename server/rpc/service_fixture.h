@@ -41,6 +41,7 @@
 namespace tandem {
 
 // Accepts every named spec. Refuses other specs like real admission, and all specs if the data is gone.
+// The job "newest" fits only content that was just fetched: URLs with their digests.
 class FakeAdmission : public Admission {
  public:
   absl::StatusOr<AdmittedJob> Admit(const v1::JobSpec& spec) const override;

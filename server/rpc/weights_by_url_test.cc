@@ -131,6 +131,16 @@ TEST_F(WeightsByUrlTest, AreFetchedAndPinned) {
               ElementsAre("admin spec.initial_weights.file", "admin spec.initial_weights.file"));
 }
 
+// Older content in the cache may not fit a job.
+TEST_F(WeightsByUrlTest, OnlyFetchedContentIsChecked) {
+  v1::CreateJobRequest request = RequestFrom(kWeights);
+  request.mutable_spec()->mutable_dataset()->mutable_csv()->set_train(kTable);
+  request.mutable_spec()->set_name("newest");
+  v1::Job job;
+  const grpc::Status status = Submit(request, &job);
+  EXPECT_TRUE(status.ok()) << status.error_message();
+}
+
 TEST_F(WeightsByUrlTest, AreFetchedTogetherWithTheData) {
   v1::CreateJobRequest request = RequestFrom(kWeights);
   request.mutable_spec()->mutable_dataset()->mutable_csv()->set_train(kTable);
