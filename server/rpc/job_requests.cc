@@ -123,8 +123,10 @@ absl::Status JobRequests::CheckWithoutData(const Caller& caller, const v1::JobSp
   // The cache may have older content of the URLs, which says nothing about the job.
   v1::JobSpec without = spec;
   without.clear_dataset();
-  if (IsUrl(spec.initial_weights().file())) without.clear_initial_weights();
-  const absl::Status status = admission_->Admit(without).status();
+  // With names of data, admission does not read the weights.
+  const absl::Status status = IsUrl(spec.initial_weights().file())
+                                  ? admission_->AdmitMatched(without, DataNames()).status()
+                                  : admission_->Admit(without).status();
   FieldViolations violations;
   for (const FieldViolation& violation : GetFieldViolations(status)) {
     if (!absl::StartsWith(violation.field, kDatasetField))

@@ -39,7 +39,7 @@ absl::StatusOr<AdmittedJob> FakeAdmission::Admit(const v1::JobSpec& spec) const 
   }
   if (data_is_gone) return FieldError("spec.dataset.name", "names no data set");
   const auto may_be_old = [](const std::string& url) { return IsUrl(url) && !absl::StrContains(url, '#'); };
-  if (spec.name() == "newest" &&
+  if (spec.name() == "newest" && spec.has_dataset() &&
       (may_be_old(spec.dataset().csv().train()) || may_be_old(spec.initial_weights().file()))) {
     return FieldError("spec.model", "does not fit the older content");
   }
